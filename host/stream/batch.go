@@ -1,0 +1,85 @@
+package stream
+
+// MarkKind says what a mark in a batch means.
+type MarkKind uint8
+
+// The kinds of marks.
+const (
+	MarkWatermark MarkKind = iota + 1 // Value: the watermark, in milliseconds
+	MarkIdle                          // the channel is idle: its watermark does not count
+	MarkActive                        // the channel is active again
+	MarkBarrier                       // Value: the checkpoint's epoch; the last thing in its batch
+	MarkEnd                           // no more records on this channel; barriers may still come
+)
+
+// Mark is something that travels with the records, before row At of its batch
+// (At may be the number of rows: after the last).
+type Mark struct {
+	At    int32
+	Kind  MarkKind
+	Value int64
+}
+
+// Batch is a run of rows with their event times and marks: what tasks hand to
+// each other. Its buffers are reused.
+type Batch struct {
+	Marks  []Mark
+	times  []EventTime
+	starts []uint32 // of each row, and the end of the last: one more than there are rows
+	data   []byte
+}
+
+// Len is the number of rows.
+func (b *Batch) Len() int { return len(b.times) }
+
+// Bytes is the number of bytes that the rows take.
+func (b *Batch) Bytes() int { return len(b.data) }
+
+// IsEmpty tells whether there is neither a row nor a mark.
+func (b *Batch) IsEmpty() bool { return len(b.times) == 0 && len(b.Marks) == 0 }
+
+// Row is row i, a view into the batch.
+func (b *Batch) Row(i int) Row { return Row(b.data[b.starts[i]:b.starts[i+1]:b.starts[i+1]]) }
+
+// Time is the event time of row i; MinTime if it has none.
+func (b *Batch) Time(i int) EventTime { return b.times[i] }
+
+// SetTime sets the event time of row i.
+func (b *Batch) SetTime(i int, t EventTime) { b.times[i] = t }
+
+// Reset empties the batch and keeps its buffers.
+func (b *Batch) Reset() {
+	b.Marks, b.times, b.data = b.Marks[:0], b.times[:0], b.data[:0]
+	b.starts = append(b.starts[:0], 0)
+}
+
+// Append copies a row to the end.
+func (b *Batch) Append(r Row, t EventTime) {
+	b.data = append(b.data, r...)
+	b.added(t)
+}
+
+// AppendWith adds the row that build appends to the buffer it is given.
+func (b *Batch) AppendWith(t EventTime, build func(buffer []byte) []byte) {
+	b.data = build(b.data)
+	b.added(t)
+}
+
+func (b *Batch) added(t EventTime) {
+	if len(b.starts) == 0 {
+		b.starts = append(b.starts, 0)
+	}
+	b.starts = append(b.starts, uint32(len(b.data)))
+	b.times = append(b.times, t)
+}
+
+// Mark adds a mark after the last row. A watermark replaces one that stands at
+// the same place: nothing can tell that the smaller one was there.
+func (b *Batch) Mark(kind MarkKind, value int64) {
+	at := int32(len(b.times))
+	if n := len(b.Marks); kind == MarkWatermark && n > 0 && b.Marks[n-1].Kind == MarkWatermark && b.Marks[n-1].At == at {
+		b.Marks[n-1].Value = value
+		return
+	}
+	b.Marks = append(b.Marks, Mark{At: at, Kind: kind, Value: value})
+}

@@ -1,0 +1,193 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ParseType reads a type as Flink SQL writes it, in either case: BIGINT,
+// DECIMAL(10, 2), TIMESTAMP(3), ARRAY<INT>, MAP<STRING, BIGINT>,
+// ROW<a INT, b STRING>. Without parameters DECIMAL is DECIMAL(10, 0) and
+// TIMESTAMP is TIMESTAMP(6), as in Flink.
+func ParseType(text string) (Type, error) {
+	p := typeParser{text: text}
+	t, err := p.parse(0)
+	if err == nil {
+		if p.skipSpace(); p.at < len(text) {
+			err = fmt.Errorf("%q is left over after the type", text[p.at:])
+		}
+	}
+	if err != nil {
+		return Type{}, fmt.Errorf("type %q: %w", text, err)
+	}
+	return t, nil
+}
+
+type typeParser struct {
+	text string
+	at   int
+}
+
+func (p *typeParser) skipSpace() {
+	for p.at < len(p.text) && p.text[p.at] == ' ' {
+		p.at++
+	}
+}
+
+// take consumes the character c if it comes next.
+func (p *typeParser) take(c byte) bool {
+	p.skipSpace()
+	if p.at < len(p.text) && p.text[p.at] == c {
+		p.at++
+		return true
+	}
+	return false
+}
+
+func (p *typeParser) expect(c byte) error {
+	if p.take(c) {
+		return nil
+	}
+	if p.at == len(p.text) {
+		return fmt.Errorf("%q is missing at its end", c)
+	}
+	return fmt.Errorf("%q is expected before %q", c, p.text[p.at:])
+}
+
+func (p *typeParser) word() string {
+	p.skipSpace()
+	start := p.at
+	for p.at < len(p.text) && isWordByte(p.text[p.at]) {
+		p.at++
+	}
+	return p.text[start:p.at]
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func (p *typeParser) parse(depth int) (Type, error) {
+	if depth > TypeDepthMax {
+		return Type{}, fmt.Errorf("it is nested more than %d deep", TypeDepthMax)
+	}
+	name := p.word()
+	kind, err := kindOf(name)
+	if err != nil {
+		return Type{}, err
+	}
+	t := Type{Kind: kind}
+	switch kind {
+	case Decimal:
+		err = p.decimal(&t)
+	case Timestamp, TimestampLTZ:
+		t.Precision = 6
+		if p.take('(') {
+			if t.Precision, err = p.number(0, TimestampPrecisionMax); err == nil {
+				err = p.expect(')')
+			}
+		}
+	case Array:
+		t.Elem, err = p.nested(depth, '<', '>')
+	case Map:
+		if t.Key, err = p.nested(depth, '<', ','); err == nil {
+			t.Elem, err = p.nested(depth, 0, '>')
+		}
+	case RowType:
+		t.Fields, err = p.fields(depth)
+	}
+	return t, err
+}
+
+func kindOf(name string) (TypeKind, error) {
+	upper := strings.ToUpper(name)
+	for k, n := range kindNames {
+		if n != "" && n == upper {
+			return TypeKind(k), nil
+		}
+	}
+	if name == "" {
+		return 0, fmt.Errorf("the name of a type is missing; known are %s", strings.Join(TypeNames(), ", "))
+	}
+	if near := Nearest(upper, TypeNames()); near != "" {
+		return 0, fmt.Errorf("there is no type %s; did you mean %s?", name, near)
+	}
+	return 0, fmt.Errorf("there is no type %s; known are %s", name, strings.Join(TypeNames(), ", "))
+}
+
+func (p *typeParser) number(least, most int) (int, error) {
+	word := p.word()
+	n, err := strconv.Atoi(word)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%q is not a number from %d to %d", word, least, most)
+	}
+	return n, nil
+}
+
+func (p *typeParser) decimal(t *Type) (err error) {
+	t.Precision, t.Scale = 10, 0
+	if !p.take('(') {
+		return nil
+	}
+	if t.Precision, err = p.number(1, DecimalPrecisionMax); err != nil {
+		return err
+	}
+	if p.take(',') {
+		if t.Scale, err = p.number(0, t.Precision); err != nil {
+			return err
+		}
+	}
+	return p.expect(')')
+}
+
+// nested reads a type between open (0: nothing) and end.
+func (p *typeParser) nested(depth int, open, end byte) (*Type, error) {
+	if open != 0 {
+		if err := p.expect(open); err != nil {
+			return nil, err
+		}
+	}
+	t, err := p.parse(depth + 1)
+	if err != nil {
+		return nil, err
+	}
+	return &t, p.expect(end)
+}
+
+func (p *typeParser) fields(depth int) ([]Field, error) {
+	if err := p.expect('<'); err != nil {
+		return nil, err
+	}
+	var fields []Field
+	for {
+		name, err := p.fieldName()
+		if err != nil {
+			return nil, err
+		}
+		t, err := p.parse(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, Field{name, t})
+		if !p.take(',') {
+			return fields, p.expect('>')
+		}
+	}
+}
+
+func (p *typeParser) fieldName() (string, error) {
+	if !p.take('`') {
+		if name := p.word(); name != "" {
+			return name, nil
+		}
+		return "", fmt.Errorf("the name of a field is missing before %q", p.text[p.at:])
+	}
+	end := strings.IndexByte(p.text[p.at:], '`')
+	if end <= 0 {
+		return "", fmt.Errorf("a quoted field name has no end or is empty")
+	}
+	name := p.text[p.at : p.at+end]
+	p.at += end + 1
+	return name, nil
+}
