@@ -59,12 +59,6 @@ func (b *Batch) Append(r Row, t EventTime) {
 	b.added(t)
 }
 
-// AppendWith adds the row that build appends to the buffer it is given.
-func (b *Batch) AppendWith(t EventTime, build func(buffer []byte) []byte) {
-	b.data = build(b.data)
-	b.added(t)
-}
-
 func (b *Batch) added(t EventTime) {
 	if len(b.starts) == 0 {
 		b.starts = append(b.starts, 0)

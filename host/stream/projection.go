@@ -1,0 +1,116 @@
+package stream
+
+import "encoding/binary"
+
+// Projection copies chosen columns of a row into a row of their own: a key, the
+// columns a function declares, a result beside its key.
+type Projection struct {
+	fixed int
+	moves []move
+}
+
+// move copies the column from one row to the column at of another.
+type move struct {
+	from, at Column
+	variable bool
+}
+
+// NewProjection copies columns of rows of schema s, in the order given.
+func NewProjection(s *Schema, columns []int) *Projection {
+	to := s.Project(columns)
+	p := &Projection{fixed: to.FixedBytes()}
+	for i, c := range columns {
+		p.moves = append(p.moves, move{from: s.columns[c], at: to.columns[i], variable: !s.fields[c].Type.IsFixedWidth()})
+	}
+	return p
+}
+
+// AppendTo appends the projected row, of the given change kind, to a buffer.
+func (p *Projection) AppendTo(buf []byte, r Row, kind ChangeKind) []byte {
+	base := len(buf)
+	buf = extendZero(buf, p.fixed)
+	buf[base] = byte(kind)
+	return copyColumns(buf, base, r, p.moves)
+}
+
+// Join lays out all columns of one row behind all columns of another, and
+// leaves room for trailing columns that are fixed in width.
+type Join struct {
+	fixed         int
+	first, second []move
+}
+
+// AppendTo appends the row that consists of the columns of a and then those of
+// b to a buffer; the trailing columns are zero.
+func (j *Join) AppendTo(buf []byte, a, b Row, kind ChangeKind) []byte {
+	base := len(buf)
+	buf = extendZero(buf, j.fixed)
+	buf[base] = byte(kind)
+	buf = copyColumns(buf, base, a, j.first)
+	return copyColumns(buf, base, b, j.second)
+}
+
+// NewJoin makes rows of schema out: the columns of a, those of b, then columns
+// that the caller fills in place.
+func NewJoin(a, b, out *Schema) *Join {
+	j := &Join{fixed: out.FixedBytes()}
+	for i, f := range a.fields {
+		j.first = append(j.first, move{a.columns[i], out.columns[i], !f.Type.IsFixedWidth()})
+	}
+	for i, f := range b.fields {
+		j.second = append(j.second, move{b.columns[i], out.columns[len(a.fields)+i], !f.Type.IsFixedWidth()})
+	}
+	return j
+}
+
+// copyColumns moves columns of r into the row that starts at base of buf.
+func copyColumns(buf []byte, base int, r Row, moves []move) []byte {
+	for i := range moves {
+		m := &moves[i]
+		row := buf[base:]
+		slot := binary.LittleEndian.Uint64(r[m.from.offset:])
+		if m.from.IsNull(r) {
+			row[m.at.nullByte] |= m.at.nullMask
+		}
+		if m.variable && !isInline(&m.from, slot) && slot>>32 != 0 {
+			buf, slot = copyVariable(buf, base, r, &m.from, slot)
+			row = buf[base:]
+		}
+		binary.LittleEndian.PutUint64(row[m.at.offset:], slot)
+	}
+	return buf
+}
+
+func isInline(c *Column, slot uint64) bool {
+	return slot>>63 != 0 && (c.Type.Kind == String || c.Type.Kind == Bytes)
+}
+
+// copyVariable appends the variable part that a slot points at and returns the
+// slot that points at the copy.
+func copyVariable(buf []byte, base int, r Row, c *Column, slot uint64) ([]byte, uint64) {
+	from, reserved := int(slot>>32), (int(uint32(slot))+7)&^7
+	switch c.Type.Kind {
+	case Decimal:
+		reserved = 16 // whatever the value's length, NULL too
+	case Timestamp, TimestampLTZ:
+		reserved = 8 // the slot's low half is nanoseconds, not a length
+	}
+	at := len(buf) - base
+	buf = append(buf, r[from:from+reserved]...)
+	return buf, uint64(at)<<32 | slot&0xffffffff
+}
+
+// AppendProjected adds the projection of a row to the batch.
+func (b *Batch) AppendProjected(p *Projection, r Row, t EventTime) {
+	b.data = p.AppendTo(b.data, r, r.Change())
+	b.added(t)
+}
+
+// AppendJoined adds the join of two rows to the batch and returns it, so that
+// its trailing columns can be filled.
+func (b *Batch) AppendJoined(j *Join, x, y Row, kind ChangeKind, t EventTime) Row {
+	base := len(b.data)
+	b.data = j.AppendTo(b.data, x, y, kind)
+	b.added(t)
+	return Row(b.data[base:])
+}
