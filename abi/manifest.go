@@ -1,0 +1,234 @@
+package abi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// ParseManifest reads the content of the custom section ManifestSection. It does not validate: what a broken manifest
+// says is still worth showing.
+func ParseManifest(section []byte) (*Manifest, error) {
+	if len(section) > ManifestBytesMax {
+		return nil, fmt.Errorf("abi: the manifest has %d bytes, the limit is %d", len(section), ManifestBytesMax)
+	}
+	m := &Manifest{}
+	if err := proto.Unmarshal(section, m); err != nil {
+		return nil, fmt.Errorf("abi: the manifest is not what manifest.proto describes: %w", err)
+	}
+	return m, nil
+}
+
+// ParseManifestJSON reads a manifest as protobuf JSON: what wasmstream_describe answers, and manifest.json files.
+func ParseManifestJSON(text []byte) (*Manifest, error) {
+	if len(text) > ManifestBytesMax {
+		return nil, fmt.Errorf("abi: the manifest has %d bytes, the limit is %d", len(text), ManifestBytesMax)
+	}
+	m := &Manifest{}
+	if err := protojson.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("abi: the manifest is not the JSON of manifest.proto: %w", err)
+	}
+	return m, nil
+}
+
+// FunctionIndex returns the index of the function of that name, -1 if there is none.
+func (m *Manifest) FunctionIndex(name string) int {
+	return slices.IndexFunc(m.GetFunctions(), func(f *Function) bool { return f.GetName() == name })
+}
+
+// Validate names everything that is wrong: another version, missing, overlong or repeated names, unknown roles, schemas
+// that the role needs. Whether types are types is for the reader of types to say.
+func (m *Manifest) Validate() error {
+	var errs []error
+	if v := m.GetAbiVersion(); v != Version {
+		errs = append(errs, fmt.Errorf("ABI version %d, this host speaks %d", v, Version))
+	}
+	functions := m.GetFunctions()
+	if len(functions) == 0 {
+		errs = append(errs, errors.New("no functions"))
+	}
+	if len(functions) > FunctionsMax {
+		// Checked before the loop: what follows may then take its time.
+		return fmt.Errorf("abi: manifest: %d functions, the limit is %d", len(functions), FunctionsMax)
+	}
+	seen := names{}
+	for i, f := range functions {
+		what := fmt.Sprintf("function %q", f.GetName())
+		if f.GetName() == "" {
+			what = fmt.Sprintf("function %d", i)
+		}
+		list := problems{what: what}
+		list.name(seen, "", f.GetName())
+		list.function(f)
+		errs = append(errs, list.errs...)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("abi: manifest: %w", errors.Join(errs...))
+}
+
+// names are those seen so far.
+type names map[string]bool
+
+// problems collects what is wrong with one function.
+type problems struct {
+	what string
+	errs []error
+}
+
+func (p *problems) add(format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf(p.what+": "+format, args...))
+}
+
+// name checks a name of a list and remembers it. prefix tells what it names, with a space, or is empty.
+func (p *problems) name(seen names, prefix, name string) {
+	switch {
+	case name == "":
+		p.add("%shas no name", prefix)
+	case len(name) > NameBytesMax:
+		p.add("%sname of %d bytes, the limit is %d", prefix, len(name), NameBytesMax)
+	case !isName(name):
+		p.add("%s%q is not a name: letters, digits, _ and -, not a digit or - first", prefix, name)
+	case seen[name]:
+		p.add("%s%q is there twice", prefix, name)
+	}
+	seen[name] = true
+}
+
+// isName holds names to what a job file can say without quoting, so that "module.function" has one meaning.
+func isName(s string) bool {
+	for i, r := range s {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *problems) function(f *Function) {
+	if !slices.Contains(Roles, f.GetRole()) {
+		if near := nearest(f.GetRole(), Roles); near != "" {
+			p.add("role %q is unknown; did you mean %q?", f.GetRole(), near)
+		} else {
+			p.add("role %q is unknown; roles are %v", f.GetRole(), Roles)
+		}
+	}
+	p.schema("input", f.GetInput())
+	p.schema("second input", f.GetSecondInput())
+	p.schema("accumulator", f.GetAccumulator())
+	p.schema("output", f.GetOutput())
+	if f.GetRole() == RoleAggregate {
+		p.needs("input", f.GetInput(), true)
+		p.needs("accumulator", f.GetAccumulator(), false)
+		p.needs("output", f.GetOutput(), false)
+	}
+	outputs, parameters, states := names{"failed": true}, names{}, names{}
+	if len(f.GetNamedOutputs()) > FieldsMax || len(f.GetParameters()) > FieldsMax || len(f.GetStates()) > FieldsMax {
+		p.add("more than %d named outputs, parameters or states", FieldsMax)
+		return
+	}
+	for _, o := range f.GetNamedOutputs() {
+		p.name(outputs, "named output ", o.GetName())
+		p.schema("named output "+o.GetName(), o.GetSchema())
+	}
+	for _, q := range f.GetParameters() {
+		p.name(parameters, "parameter ", q.GetName())
+		if q.GetType() == "" {
+			p.add("parameter %q has no type", q.GetName())
+		}
+	}
+	for _, s := range f.GetStates() {
+		p.name(states, "state ", s.GetName())
+		p.state(s)
+	}
+}
+
+// needs demands a schema with fields, or any where that is allowed.
+func (p *problems) needs(what string, s *Schema, anyAllowed bool) {
+	if s == nil || len(s.GetFields()) == 0 && !s.GetAny() {
+		p.add("an aggregate needs its %s's fields", what)
+	} else if s.GetAny() && !anyAllowed {
+		p.add("%s: an aggregate's must have fields, not any", what)
+	}
+}
+
+func (p *problems) schema(what string, s *Schema) {
+	if s.GetAny() && len(s.GetFields()) > 0 {
+		p.add("%s: both any and fields", what)
+	}
+	if len(s.GetFields()) > FieldsMax {
+		p.add("%s: %d fields, the limit is %d", what, len(s.GetFields()), FieldsMax)
+		return
+	}
+	seen := names{}
+	for i, f := range s.GetFields() {
+		switch {
+		case f.GetName() == "":
+			p.add("%s: field %d has no name", what, i)
+		case len(f.GetName()) > NameBytesMax:
+			p.add("%s: field %d: name of %d bytes, the limit is %d", what, i, len(f.GetName()), NameBytesMax)
+		case seen[f.GetName()]:
+			p.add("%s: field %q is there twice", what, f.GetName())
+		case f.GetType() == "":
+			p.add("%s: field %q has no type", what, f.GetName())
+		}
+		seen[f.GetName()] = true
+	}
+}
+
+// stateKinds are the kinds of keyed state.
+var stateKinds = []string{"value", "list", "map", "reducing", "aggregating"}
+
+func (p *problems) state(s *State) {
+	if !slices.Contains(stateKinds, s.GetKind()) {
+		p.add("state %q: kind %q is none of %v", s.GetName(), s.GetKind(), stateKinds)
+	}
+	if (s.GetKind() == "map") != (len(s.GetKey().GetFields()) > 0) {
+		p.add("state %q: a map, and only a map, has a key", s.GetName())
+	}
+	if len(s.GetValue().GetFields()) == 0 {
+		p.add("state %q: its value has no fields", s.GetName())
+	}
+	p.schema("state "+s.GetName()+" key", s.GetKey())
+	p.schema("state "+s.GetName()+" value", s.GetValue())
+}
+
+// nearest returns the candidate with the fewest edits, if they are few enough to be a slip; else "".
+func nearest(word string, candidates []string) string {
+	if len(word) > NameBytesMax {
+		return ""
+	}
+	best, bestEdits := "", max(1, len(word)/3)+1
+	for _, c := range candidates {
+		if n := edits(word, c); n < bestEdits {
+			best, bestEdits = c, n
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
