@@ -7,7 +7,10 @@ import "strings"
 func Nearest(name string, candidates []string) string {
 	best, least := "", len(name)/3+2
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least {
+		if max(len(name)-len(c), len(c)-len(name)) >= least {
+			continue // the difference in length alone is too much; a name may be long
+		}
+		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least && d < max(len(name), len(c)) {
 			best, least = c, d
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // ParseType reads a type as Flink SQL writes it, in either case: BIGINT,
 // DECIMAL(10, 2), TIMESTAMP(3), ARRAY<INT>, MAP<STRING, BIGINT>,
-// ROW<a INT, b STRING>. Without parameters DECIMAL is DECIMAL(10, 0) and
+// ROW<a INT, `b c` STRING>. Without parameters DECIMAL is DECIMAL(10, 0) and
 // TIMESTAMP is TIMESTAMP(6), as in Flink.
 func ParseType(text string) (Type, error) {
 	p := typeParser{text: text}
@@ -30,7 +30,7 @@ type typeParser struct {
 }
 
 func (p *typeParser) skipSpace() {
-	for p.at < len(p.text) && p.text[p.at] == ' ' {
+	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
 		p.at++
 	}
 }
@@ -160,11 +160,19 @@ func (p *typeParser) fields(depth int) ([]Field, error) {
 		return nil, err
 	}
 	var fields []Field
+	if p.take('>') {
+		return fields, nil
+	}
+	seen := map[string]bool{}
 	for {
 		name, err := p.fieldName()
 		if err != nil {
 			return nil, err
 		}
+		if seen[name] {
+			return nil, fmt.Errorf("field %q is there twice", name)
+		}
+		seen[name] = true
 		t, err := p.parse(depth + 1)
 		if err != nil {
 			return nil, err
@@ -183,11 +191,22 @@ func (p *typeParser) fieldName() (string, error) {
 		}
 		return "", fmt.Errorf("the name of a field is missing before %q", p.text[p.at:])
 	}
-	end := strings.IndexByte(p.text[p.at:], '`')
-	if end <= 0 {
-		return "", fmt.Errorf("a quoted field name has no end or is empty")
+	var name strings.Builder
+	for {
+		end := strings.IndexByte(p.text[p.at:], '`')
+		if end < 0 {
+			return "", fmt.Errorf("a quoted field name has no end")
+		}
+		name.WriteString(p.text[p.at : p.at+end])
+		p.at += end + 1
+		if p.at == len(p.text) || p.text[p.at] != '`' {
+			break
+		}
+		name.WriteByte('`') // doubled, it stands for itself
+		p.at++
 	}
-	name := p.text[p.at : p.at+end]
-	p.at += end + 1
-	return name, nil
+	if name.Len() == 0 {
+		return "", fmt.Errorf("a quoted field name is empty")
+	}
+	return name.String(), nil
 }

@@ -51,12 +51,15 @@ type Column struct {
 	offset   int
 	nullByte int
 	nullMask byte
+	reserve  uint8 // bytes of the variable part that NULL keeps
 }
 
 // IsNull tells whether the value is NULL.
 func (c *Column) IsNull(r Row) bool { return r[c.nullByte]&c.nullMask != 0 }
 
-// SetNull makes the value NULL and zeroes its slot, as Flink does.
+// SetNull makes the value NULL in place and zeroes its slot, as Flink does. The
+// variable part of a value that had one stays behind unused, so only rows whose
+// column is fixed in width can be compared by their bytes afterwards.
 func (c *Column) SetNull(r Row) {
 	r[c.nullByte] |= c.nullMask
 	binary.LittleEndian.PutUint64(r[c.offset:], 0)
@@ -116,24 +119,36 @@ func (c *Column) PutFloat64(r Row, v float64) { c.PutInt64(r, int64(math.Float64
 // inlineMax is the longest STRING or BYTES that fits into its slot.
 const inlineMax = 7
 
-// Bytes reads a STRING, BYTES, or the unscaled big-endian bytes of a wide
-// DECIMAL, an ARRAY, MAP or ROW as its bytes. The result is a view into r.
+// Bytes reads a STRING, BYTES, the unscaled big-endian two's complement of a
+// wide DECIMAL, or the bytes of an ARRAY, MAP or ROW, which ViewArray, ViewMap
+// and Row open. The result is a view into r; NULL has none.
 func (c *Column) Bytes(r Row) []byte {
-	slot := binary.LittleEndian.Uint64(r[c.offset:])
-	if slot>>63 != 0 && (c.Type.Kind == String || c.Type.Kind == Bytes) {
+	return variable(r, c.offset, c.Type.Kind)
+}
+
+// variable is the value that the slot at offset of a row or array stands for:
+// bytes in the slot itself, or in the variable part. The result is a view.
+func variable(b []byte, offset int, kind TypeKind) []byte {
+	slot := binary.LittleEndian.Uint64(b[offset:])
+	if slot>>63 != 0 && (kind == String || kind == Bytes) {
 		n := int(slot >> 56 & 0x7f)
-		return r[c.offset : c.offset+n : c.offset+n]
+		return b[offset : offset+n : offset+n]
 	}
 	at, n := int(slot>>32), int(uint32(slot))
-	return r[at : at+n : at+n]
+	return b[at : at+n : at+n]
 }
 
 // Timestamp reads a TIMESTAMP of any precision: milliseconds since the epoch
 // and the nanoseconds within the millisecond.
 func (c *Column) Timestamp(r Row) (ms int64, nanos int32) {
-	slot := binary.LittleEndian.Uint64(r[c.offset:])
-	if c.Type.Precision <= TimestampCompactMax {
+	return timestamp(r, c.offset, c.Type.Precision)
+}
+
+// timestamp reads the timestamp whose slot is at offset of a row or array.
+func timestamp(b []byte, offset, precision int) (ms int64, nanos int32) {
+	slot := binary.LittleEndian.Uint64(b[offset:])
+	if precision <= TimestampCompactMax {
 		return int64(slot), 0
 	}
-	return int64(binary.LittleEndian.Uint64(r[slot>>32:])), int32(uint32(slot))
+	return int64(binary.LittleEndian.Uint64(b[slot>>32:])), int32(uint32(slot))
 }

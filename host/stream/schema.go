@@ -12,7 +12,9 @@ type Schema struct {
 	columns []Column
 }
 
-// NewSchema makes a schema; names must differ and may not be empty.
+// NewSchema makes a schema; names must differ and may not be empty, and types
+// must be such as ParseType gives. The columns of a nested ROW are those of the
+// schema of its fields.
 func NewSchema(fields ...Field) (*Schema, error) {
 	s := &Schema{fields: fields, columns: make([]Column, len(fields))}
 	seen := make(map[string]bool, len(fields))
@@ -25,7 +27,13 @@ func NewSchema(fields ...Field) (*Schema, error) {
 			return nil, fmt.Errorf("column %q is there twice", f.Name)
 		}
 		seen[f.Name] = true
-		s.columns[i] = Column{Name: f.Name, Type: f.Type, Index: i, offset: nulls + 8*i, nullByte: (i + 8) / 8, nullMask: 1 << ((i + 8) % 8)}
+		if err := f.Type.validate(0); err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.Name, err)
+		}
+		s.columns[i] = Column{
+			Name: f.Name, Type: f.Type, Index: i, offset: nulls + 8*i,
+			nullByte: (i + 8) / 8, nullMask: 1 << ((i + 8) % 8), reserve: uint8(f.Type.reserves()),
+		}
 	}
 	return s, nil
 }

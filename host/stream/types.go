@@ -76,7 +76,7 @@ type Field struct {
 	Type Type
 }
 
-// String writes the type as Flink SQL does.
+// String writes the type as Flink SQL does; ParseType reads it back.
 func (t Type) String() string {
 	switch t.Kind {
 	case Decimal:
@@ -84,17 +84,24 @@ func (t Type) String() string {
 	case Timestamp, TimestampLTZ:
 		return fmt.Sprintf("%s(%d)", t.Kind, t.Precision)
 	case Array:
-		return "ARRAY<" + t.Elem.String() + ">"
+		return "ARRAY<" + nameOf(t.Elem) + ">"
 	case Map:
-		return "MAP<" + t.Key.String() + ", " + t.Elem.String() + ">"
+		return "MAP<" + nameOf(t.Key) + ", " + nameOf(t.Elem) + ">"
 	case RowType:
 		fields := make([]string, len(t.Fields))
 		for i, f := range t.Fields {
-			fields[i] = "`" + f.Name + "` " + f.Type.String()
+			fields[i] = "`" + strings.ReplaceAll(f.Name, "`", "``") + "` " + f.Type.String()
 		}
 		return "ROW<" + strings.Join(fields, ", ") + ">"
 	}
 	return t.Kind.String()
+}
+
+func nameOf(t *Type) string {
+	if t == nil {
+		return "?" // a type that NewSchema refuses; its error shows it
+	}
+	return t.String()
 }
 
 // Equal tells whether two types are the same, nested names included.
@@ -129,4 +136,90 @@ func (t Type) IsFixedWidth() bool {
 		return t.Precision <= TimestampCompactMax
 	}
 	return false
+}
+
+// The room in the variable part that a wide value keeps whatever its length,
+// in bytes.
+const (
+	decimalRoom   = 16
+	timestampRoom = 8
+)
+
+// reserves is the room that a NULL of the type keeps in a row's variable part.
+func (t *Type) reserves() int {
+	switch {
+	case t.Kind == Decimal && t.Precision > DecimalCompactPrecisionMax:
+		return decimalRoom
+	case (t.Kind == Timestamp || t.Kind == TimestampLTZ) && t.Precision > TimestampCompactMax:
+		return timestampRoom
+	}
+	return 0
+}
+
+// elementBytes is the width of the type's slot in an ARRAY.
+func (t *Type) elementBytes() int {
+	switch t.Kind {
+	case Boolean:
+		return 1
+	case Int, Float, Date:
+		return 4
+	}
+	return 8
+}
+
+// validate refuses types that ParseType cannot give: the rest of the package
+// relies on their parts being there and their parameters being within limits.
+func (t *Type) validate(depth int) error {
+	if depth > TypeDepthMax {
+		return fmt.Errorf("it is nested more than %d deep", TypeDepthMax)
+	}
+	switch t.Kind {
+	case Decimal:
+		if t.Precision < 1 || t.Precision > DecimalPrecisionMax || t.Scale < 0 || t.Scale > t.Precision {
+			return fmt.Errorf("there is no %s", t)
+		}
+	case Timestamp, TimestampLTZ:
+		if t.Precision < 0 || t.Precision > TimestampPrecisionMax {
+			return fmt.Errorf("there is no %s", t)
+		}
+	case Array:
+		return validateInner(t.Elem, depth)
+	case Map:
+		if err := validateInner(t.Key, depth); err != nil {
+			return err
+		}
+		return validateInner(t.Elem, depth)
+	case RowType:
+		return validateFields(t.Fields, depth)
+	default:
+		if t.Kind == 0 || int(t.Kind) >= len(kindNames) {
+			return fmt.Errorf("there is no %s", t.Kind)
+		}
+	}
+	return nil
+}
+
+func validateInner(t *Type, depth int) error {
+	if t == nil {
+		return fmt.Errorf("the type of an element is missing")
+	}
+	return t.validate(depth + 1)
+}
+
+func validateFields(fields []Field, depth int) error {
+	seen := make(map[string]bool, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		if f.Name == "" {
+			return fmt.Errorf("field %d has no name", i+1)
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("field %q is there twice", f.Name)
+		}
+		seen[f.Name] = true
+		if err := f.Type.validate(depth + 1); err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+	}
+	return nil
 }

@@ -7,12 +7,13 @@ import (
 
 // RowWriter lays out rows of one schema, one after the other, at the end of a
 // batch or of a buffer. It reuses its buffer; between Begin and End each column
-// is set at most once, and one that is not set is zero and not NULL.
+// is set at most once, and one that is not set is zero and not NULL. Variable
+// parts stand in the order in which they were set: rows that are compared by
+// their bytes, keys above all, are set from the first column to the last.
 type RowWriter struct {
+	parts
 	columns []Column
 	fixed   int
-	buf     []byte
-	base    int
 	batch   *Batch
 }
 
@@ -58,10 +59,15 @@ func extendZero(buf []byte, n int) []byte {
 	return append(buf, make([]byte, n)...)
 }
 
-// SetNull sets column i to NULL.
+// SetNull sets column i to NULL. A DECIMAL of more than 18 digits and a
+// TIMESTAMP of more than 3 keep their room in the variable part, as in Flink,
+// where it lets a value be put there later.
 func (w *RowWriter) SetNull(i int) {
 	c := &w.columns[i]
 	w.buf[w.base+c.nullByte] |= c.nullMask
+	if c.reserve > 0 {
+		w.reserve(w.base+c.offset, int(c.reserve), 0)
+	}
 }
 
 // SetInt64 sets a BIGINT, a compact DECIMAL's unscaled value, or a compact
@@ -88,53 +94,91 @@ func (w *RowWriter) SetFloat32(i int, v float32) { w.SetInt32(i, int32(math.Floa
 // SetFloat64 sets a DOUBLE.
 func (w *RowWriter) SetFloat64(i int, v float64) { w.SetInt64(i, int64(math.Float64bits(v))) }
 
-// SetBytes sets a STRING or BYTES.
-func (w *RowWriter) SetBytes(i int, v []byte) {
-	if len(v) <= inlineMax {
-		slot := w.buf[w.base+w.columns[i].offset:]
-		copy(slot[:inlineMax], v)
-		slot[inlineMax] = 0x80 | byte(len(v))
-		return
-	}
-	w.setVariable(i, v)
-}
-
-// setVariable appends v, padded, to the variable part and points the slot at it.
-func (w *RowWriter) setVariable(i int, v []byte) {
-	at := len(w.buf) - w.base
-	w.buf = append(w.buf, v...)
-	if pad := -len(v) & 7; pad > 0 {
-		w.buf = append(w.buf, zeros[:pad]...)
-	}
-	w.setOffset(i, at, len(v))
-}
-
-func (w *RowWriter) setOffset(i, at, size int) {
-	w.SetInt64(i, int64(at)<<32|int64(size))
-}
-
-var zeros [16]byte
+// SetBytes sets a STRING, whose bytes must be UTF-8, or BYTES.
+func (w *RowWriter) SetBytes(i int, v []byte) { w.putBytes(w.base+w.columns[i].offset, v) }
 
 // SetTimestamp sets a TIMESTAMP of any precision from milliseconds since the
-// epoch and the nanoseconds within the millisecond.
+// epoch and the nanoseconds within the millisecond, 0 to 999,999. A precision
+// of up to 3 keeps the milliseconds alone.
 func (w *RowWriter) SetTimestamp(i int, ms int64, nanos int32) {
-	if w.columns[i].Type.Precision <= TimestampCompactMax {
-		w.SetInt64(i, ms)
-		return
-	}
-	at := len(w.buf) - w.base
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(ms))
-	w.setOffset(i, at, int(nanos))
+	c := &w.columns[i]
+	w.putTimestamp(w.base+c.offset, c.reserve > 0, ms, nanos)
 }
 
 // SetBigDecimal sets a DECIMAL of more than 18 digits from its unscaled value,
-// at most 16 bytes of big-endian two's complement.
+// at most 16 bytes of big-endian two's complement; it panics if there are more.
 func (w *RowWriter) SetBigDecimal(i int, unscaled []byte) {
-	at := len(w.buf) - w.base
-	w.buf = append(w.buf, zeros[:]...)
-	copy(w.buf[w.base+at:], unscaled)
-	w.setOffset(i, at, len(unscaled))
+	w.putBigDecimal(w.base+w.columns[i].offset, unscaled)
 }
 
-// SetNested sets an ARRAY, MAP or ROW from its bytes.
-func (w *RowWriter) SetNested(i int, v []byte) { w.setVariable(i, v) }
+// SetNested sets an ARRAY, MAP or ROW from its bytes, which it copies.
+func (w *RowWriter) SetNested(i int, v []byte) { w.putVariable(w.base+w.columns[i].offset, v) }
+
+// parts writes what rows and arrays have in common: slots whose values may
+// stand in the variable part, at offsets counted from base. A slot is given by
+// its place in buf.
+type parts struct {
+	buf  []byte
+	base int
+}
+
+func (p *parts) putBytes(slot int, v []byte) {
+	if len(v) <= inlineMax {
+		s := p.buf[slot : slot+8]
+		copy(s[:inlineMax], v)
+		s[inlineMax] = 0x80 | byte(len(v))
+		return
+	}
+	p.putVariable(slot, v)
+}
+
+// putVariable appends v, padded, to the variable part and points the slot at it.
+func (p *parts) putVariable(slot int, v []byte) {
+	at := len(p.buf) - p.base
+	p.buf = append(p.buf, v...)
+	if pad := -len(v) & 7; pad > 0 {
+		p.buf = append(p.buf, zeros[:pad]...)
+	}
+	p.point(slot, at, len(v))
+}
+
+// reserve appends room zero bytes and points the slot at them.
+func (p *parts) reserve(slot, room, size int) []byte {
+	at := len(p.buf)
+	p.buf = append(p.buf, zeros[:room]...)
+	p.point(slot, at-p.base, size)
+	return p.buf[at:]
+}
+
+func (p *parts) putTimestamp(slot int, wide bool, ms int64, nanos int32) {
+	if !wide {
+		binary.LittleEndian.PutUint64(p.buf[slot:], uint64(ms))
+		return
+	}
+	binary.LittleEndian.PutUint64(p.reserve(slot, timestampRoom, int(nanos)), uint64(ms))
+}
+
+// putBigDecimal leaves out leading bytes that only repeat the sign, as Java's
+// BigInteger does: equal values must have equal bytes.
+func (p *parts) putBigDecimal(slot int, unscaled []byte) {
+	for len(unscaled) > 1 && repeatsSign(unscaled) {
+		unscaled = unscaled[1:]
+	}
+	if len(unscaled) > decimalRoom {
+		panic("stream: the unscaled value of a DECIMAL has more than 16 bytes") // a mistake in the program
+	}
+	room := p.reserve(slot, decimalRoom, max(1, len(unscaled))) // nothing is 0, one byte
+	copy(room, unscaled)
+}
+
+// repeatsSign tells whether big-endian two's complement means the same without
+// its first byte.
+func repeatsSign(b []byte) bool {
+	return b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80
+}
+
+func (p *parts) point(slot, at, size int) {
+	binary.LittleEndian.PutUint64(p.buf[slot:], uint64(at)<<32|uint64(size))
+}
+
+var zeros [16]byte
