@@ -1,0 +1,52 @@
+// Package sandbox runs modules: it refuses those it does not trust, compiles
+// the others, and calls their functions with frames. It is the only package
+// that knows the Wasm engine; it knows neither operations nor effects, which
+// are bytes to it.
+//
+// # Promise
+//
+// Whatever a module contains and whatever its code does, the host gets an
+// error that says what happened. A refusal (RefusedError) comes before any
+// code runs; a fault (Fault) comes while it runs and costs the instance that
+// it happened in, nothing else.
+//
+// # Invariants
+//
+// A. No byte of a module reaches the engine before the scanner has checked
+// every count in it against the bytes that remain, because the engine
+// allocates what a count claims before it reads.
+//
+// B. A pointer or a length from a guest is checked against the memory as it is
+// after the call that returned it, never as it was before.
+//
+// C. Host functions are written against the raw stack; they stop a guest by a
+// panic of one type (stop), which the engine turns into an error. No other
+// panic leaves a host function.
+//
+// D. A guest sees nothing from outside but its frames: the clock stands still,
+// random numbers restart from one seed at each call, and there are neither
+// files nor environment. A call is therefore a function of the instance's
+// memory and the frame.
+//
+// E. After a fault an instance is dead: its memory may be half written. Only
+// Rebuild or another Instantiate brings the function back.
+//
+// F. A pair of In and Call that succeeds allocates nothing.
+//
+// G. Each module has a runtime and a compiled-code cache of its own. A compiled
+// module never meets another runtime, because the engine numbers function types
+// per runtime and compares these numbers when it links and when it calls through
+// a table.
+//
+// H. The engine opens an entry of the cache on disk only after its digest was
+// found equal to the one sealed when it was written: the engine itself trusts
+// lengths in that file.
+//
+// I. Memory that a guest may grow into is reserved once and never moves.
+//
+// # Caveats
+//
+// An endless guest is not stopped, and how long a module takes to compile is
+// bounded by its size and by the number of functions and locals only. An
+// instance serves one goroutine at a time; a module and an engine serve many.
+package sandbox

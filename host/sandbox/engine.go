@@ -1,0 +1,192 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmstream/wasmstream/abi"
+)
+
+// features are the parts of Wasm that a module may use. Reference types stay off,
+// and with them growing tables and more tables than one; the scanner refuses
+// those of the others that show in sections, the engine those that show in code.
+const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps | api.CoreFeatureMultiValue |
+	api.CoreFeatureNonTrappingFloatToIntConversion | api.CoreFeatureBulkMemoryOperations
+
+// Engine loads modules. It may be used by many goroutines.
+type Engine struct {
+	options Options
+
+	mutex   sync.Mutex
+	modules map[*Module]bool
+	closed  bool
+}
+
+// NewEngine returns an engine, or an error that names every bad option.
+func NewEngine(_ context.Context, options Options) (*Engine, error) {
+	if err := options.Validate(); err != nil {
+		return nil, fmt.Errorf("the sandbox's options are wrong: %w", err)
+	}
+	return &Engine{options: options.withDefaults(), modules: map[*Module]bool{}}, nil
+}
+
+// Load takes a module if Inspect does, and compiles it or finds it compiled in
+// the cache. A refusal is a RefusedError. The name is for errors only.
+func (e *Engine) Load(ctx context.Context, name string, wasm []byte) (*Module, error) {
+	return e.load(ctx, name, wasm, true)
+}
+
+// LoadUnpacked is Load for a module that may lack a manifest: what `module pack`
+// needs to run its describe function.
+func (e *Engine) LoadUnpacked(ctx context.Context, name string, wasm []byte) (*Module, error) {
+	return e.load(ctx, name, wasm, false)
+}
+
+func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifest bool) (*Module, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	info, refused := inspect(wasm, e.options, needManifest)
+	if refused != nil {
+		refused.Module = name
+		return nil, refused
+	}
+	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, uses: 1}
+	if err := m.compile(wasm); err != nil {
+		return nil, err
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.closed {
+		return nil, errors.Join(errors.New("the engine is closed"), m.Close())
+	}
+	e.modules[m] = true
+	m.forget = func() {
+		e.mutex.Lock()
+		defer e.mutex.Unlock()
+		delete(e.modules, m)
+	}
+	return m, nil
+}
+
+// Close closes all modules. Instances go on until they are closed.
+func (e *Engine) Close() error {
+	e.mutex.Lock()
+	e.closed = true
+	modules := make([]*Module, 0, len(e.modules))
+	for m := range e.modules {
+		modules = append(modules, m)
+	}
+	e.mutex.Unlock()
+	var errs []error
+	for _, m := range modules {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// compile fills in the engine's part of a module, with the cache on disk if that
+// works and without it if not.
+func (m *Module) compile(wasm []byte) error {
+	if m.options.CacheDir != "" {
+		err := m.compileCached(wasm)
+		if err == nil {
+			return nil
+		}
+		// Either the module is invalid, and then the next attempt says so, or the
+		// cache failed, and then the next attempt does without.
+		if again := m.compileWith(wasm, nil); again != nil {
+			return again
+		}
+		m.options.Log(abi.LogWarn, fmt.Sprintf("the cache of compiled code in %s is not used for module %q: %v", m.options.CacheDir, m.name, err))
+		return nil
+	}
+	return m.compileWith(wasm, nil)
+}
+
+// compileCached opens the module's part of the cache, compiles with it, and seals
+// what that has written.
+func (m *Module) compileCached(wasm []byte) error {
+	dir := cacheEntryDir(m.options.CacheDir, m.digest)
+	if err := dropUnsealed(dir); err != nil {
+		return err
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := m.compileWith(wasm, cache); err != nil {
+		return errors.Join(err, cache.Close(context.Background()))
+	}
+	if err := seal(dir); err != nil {
+		m.options.Log(abi.LogWarn, fmt.Sprintf("the compiled code of module %q could not be kept in %s: %v", m.name, m.options.CacheDir, err))
+	}
+	return nil
+}
+
+// compileWith makes the module's runtime, with the host functions that it
+// imports, and compiles it. A cache belongs to one runtime only (invariant G).
+func (m *Module) compileWith(wasm []byte, cache wazero.CompilationCache) error {
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(m.options.MemoryPagesMax).
+		WithDebugInfoEnabled(false)
+	if cache != nil {
+		config = config.WithCompilationCache(cache)
+	}
+	ctx := experimental.WithCompilationWorkers(context.Background(), goruntime.GOMAXPROCS(0))
+	runtime := wazero.NewRuntimeWithConfig(ctx, config)
+	compiled, err := compileIn(ctx, runtime, wasm, m.info.Imports)
+	if err != nil {
+		_ = runtime.Close(ctx) // the error that matters is the compiler's
+		return &RefusedError{Module: m.name, Kind: RefusedInvalid, Reason: err.Error(), Offset: -1}
+	}
+	m.runtime, m.cache, m.compiled = runtime, cache, compiled
+	return nil
+}
+
+// compileIn runs the engine's decoder and compiler, whose panics would be bugs
+// that a hostile module has found.
+func compileIn(ctx context.Context, runtime wazero.Runtime, wasm []byte, imports []Import) (compiled wazero.CompiledModule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			compiled, err = nil, fmt.Errorf("the compiler failed on it: %v", r)
+		}
+	}()
+	if compiled, err = runtime.CompileModule(ctx, wasm); err != nil {
+		return nil, fmt.Errorf("its code is not valid: %w", err)
+	}
+	return compiled, link(ctx, runtime, imports)
+}
+
+// link defines the host functions that a module imports, and no others: each
+// costs some compilation.
+func link(ctx context.Context, runtime wazero.Runtime, imports []Import) error {
+	builders := map[string]wazero.HostModuleBuilder{}
+	linked := map[string]bool{}
+	for _, i := range imports {
+		if name := i.Module + "." + i.Name; linked[name] {
+			continue
+		} else {
+			linked[name] = true
+		}
+		if builders[i.Module] == nil {
+			builders[i.Module] = runtime.NewHostModuleBuilder(i.Module)
+		}
+		f := findHostFunction(i.Module, i.Name)
+		builders[i.Module].NewFunctionBuilder().
+			WithGoModuleFunction(engineFunction(*f), valueTypes(f.params), valueTypes(f.results)).Export(i.Name)
+	}
+	for name, builder := range builders {
+		if _, err := builder.Instantiate(ctx); err != nil {
+			return fmt.Errorf("the host's functions of %s could not be defined: %w", name, err)
+		}
+	}
+	return nil
+}
