@@ -1,0 +1,163 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// The entries of a key group are, one after the other, little-endian:
+//
+//	u32 length of the key, the key's row, i64 start and i64 end of the namespace,
+//	u8 1 if there is a value, then the value,
+//	u32 number of timers, for each u8 domain and i64 time
+
+// Snapshot implements Backend.
+func (m *Memory) Snapshot(put func(group stream.KeyGroup, entries []byte)) {
+	refs := make([]Ref, 0, m.live)
+	for r := range m.entries {
+		if e := &m.entries[r]; e.flags&flagValue != 0 || e.count > 0 {
+			refs = append(refs, Ref(r))
+		}
+	}
+	slices.SortFunc(refs, m.compare)
+	many := m.manyByRef()
+	for len(refs) > 0 {
+		group := m.entries[refs[0]].group
+		buf := m.snapshotBuf[:0]
+		for len(refs) > 0 && m.entries[refs[0]].group == group {
+			buf = m.appendEntry(buf, refs[0], many)
+			refs = refs[1:]
+		}
+		m.snapshotBuf = buf
+		put(group, buf)
+	}
+}
+
+// compare is the canonical order of entries (invariant S).
+func (m *Memory) compare(a, b Ref) int {
+	x, y := &m.entries[a], &m.entries[b]
+	return cmp.Or(
+		cmp.Compare(x.group, y.group),
+		bytes.Compare(m.Key(a), m.Key(b)),
+		cmp.Compare(x.ns.Start, y.ns.Start),
+		cmp.Compare(x.ns.End, y.ns.End))
+}
+
+func (m *Memory) manyByRef() map[Ref][]timerKey {
+	if len(m.many) == 0 {
+		return nil
+	}
+	by := make(map[Ref][]timerKey)
+	for k := range m.many {
+		by[k.ref] = append(by[k.ref], k)
+	}
+	return by
+}
+
+func (m *Memory) appendEntry(buf []byte, r Ref, many map[Ref][]timerKey) []byte {
+	e := &m.entries[r]
+	buf = binary.LittleEndian.AppendUint32(buf, e.rowLen)
+	buf = append(buf, m.Key(r)...)
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(e.ns.Start))
+	buf = binary.LittleEndian.AppendUint64(buf, uint64(e.ns.End))
+	if m.Has(r) {
+		buf = append(append(buf, 1), m.Value(r)...)
+	} else {
+		buf = append(buf, 0)
+	}
+	timers := many[r]
+	for i, at := range e.inline {
+		if e.used>>i&1 != 0 {
+			timers = append(timers, timerKey{at: at, domain: Domain(e.used >> 2 >> i & 1)})
+		}
+	}
+	slices.SortFunc(timers, func(a, b timerKey) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.at, b.at))
+	})
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(timers)))
+	for _, t := range timers {
+		buf = append(buf, byte(t.domain))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(t.at))
+	}
+	return buf
+}
+
+// Restore implements Backend.
+func (m *Memory) Restore(entries []byte) error {
+	in := reader{b: entries}
+	for len(in.b) > 0 {
+		key := in.take(int(in.u32()))
+		ns := Namespace{Start: in.i64(), End: in.i64()}
+		has := in.u8()
+		if in.bad || len(key) < 8 || has > 1 {
+			return errBroken
+		}
+		r := m.Entry(stream.Row(key).Hash(), key, ns)
+		if has == 1 {
+			value := in.take(m.stride)
+			if in.bad {
+				return fmt.Errorf("%w: a value is shorter than %d bytes", errBroken, m.stride)
+			}
+			m.SetHas(r)
+			copy(m.Value(r), value)
+		}
+		for n := in.u32(); n > 0; n-- {
+			d := Domain(in.u8())
+			at := in.i64()
+			if in.bad || d >= domains {
+				return errBroken
+			}
+			m.SetTimer(d, at, r)
+		}
+		if in.bad {
+			return errBroken
+		}
+	}
+	m.Release()
+	return nil
+}
+
+var errBroken = errors.New("the state of a key group is broken")
+
+// reader takes values off the front of untrusted bytes; bad is sticky.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) u8() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) i64() int64 {
+	if b := r.take(8); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}

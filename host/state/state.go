@@ -1,0 +1,86 @@
+// Package state keeps what a step remembers: for each key and namespace a value
+// and timers. Backend is the contract; Memory holds everything in the process.
+//
+// Invariants:
+//
+//	(E) An entry is there while it holds a value or a timer, and no longer: what
+//	    has neither is freed at the next Release.
+//	(P) A Ref that a backend gave out stays good until the next Release, even if
+//	    its entry became empty; so one pass over a batch may keep refs freely.
+//	(T) Timers are a set on (domain, time, key, namespace): setting one twice is
+//	    setting it once, and deleting one that is not there does nothing. All of
+//	    them are in every snapshot.
+//	(S) A snapshot of equal contents is equal bytes: key groups ascend, and
+//	    within a group keys, namespaces and timers do.
+package state
+
+import "github.com/wasmstream/wasmstream/host/stream"
+
+// Namespace separates the state of one key: a window's bounds in milliseconds,
+// or zero for state of the key as a whole.
+type Namespace struct {
+	Start, End int64
+}
+
+// Ref stands for the entry of one key and namespace (invariant P).
+type Ref uint32
+
+// Domain is the clock that a timer listens to.
+type Domain uint8
+
+// The domains of timers.
+const (
+	EventTimer Domain = iota // fires when the watermark reaches its time
+	ProcTimer                // fires when the processing-time clock does
+	domains
+)
+
+// Backend is the state of one step in one task. It is used by one goroutine at
+// a time.
+type Backend interface {
+	// Entry finds the entry of a key (with its hash) and a namespace, or makes
+	// one that holds nothing yet.
+	Entry(hash uint32, key stream.Row, ns Namespace) Ref
+	// Key and Namespace are what the entry was made for; Key is a view.
+	Key(Ref) stream.Row
+	Namespace(Ref) Namespace
+
+	// Has tells whether the entry holds a value.
+	Has(Ref) bool
+	// Value is the entry's value, edited in place. SetHas comes first: before it
+	// the bytes are whatever stood there.
+	Value(Ref) stream.Row
+	// SetHas says that the entry holds a value from now on.
+	SetHas(Ref)
+	// Clear forgets the value; timers stay.
+	Clear(Ref)
+
+	// SetTimer and DeleteTimer edit the set of timers (invariant T).
+	SetTimer(d Domain, at int64, r Ref)
+	DeleteTimer(d Domain, at int64, r Ref)
+	// PopTimer takes out the earliest timer of a domain if its time is at most
+	// upTo. Timers of one time come in no particular order.
+	PopTimer(d Domain, upTo int64) (at int64, r Ref, ok bool)
+	// NextTimer is a time before which no timer of the domain is due; the
+	// largest int64 if there is none at all.
+	NextTimer(d Domain) int64
+
+	// Release frees entries that hold nothing, and with them their refs.
+	Release()
+
+	// Snapshot calls put for each key group that has entries, in ascending
+	// order, with the group's entries as bytes (invariant S). The bytes are good
+	// during the call.
+	Snapshot(put func(group stream.KeyGroup, entries []byte))
+	// Restore adds the entries of one key group from a snapshot's bytes.
+	Restore(entries []byte) error
+
+	// Stats counts what is held.
+	Stats() Stats
+}
+
+// Stats counts what a backend holds.
+type Stats struct {
+	Entries int
+	Timers  int
+}
