@@ -149,12 +149,13 @@ func writeRawWasm(d *definition) ([]byte, error) {
 		case "marker":
 			g.line("//go:wasmexport %s\nfunc exportMarker() {}\n", e.Name)
 		case "in":
-			g.line("//go:wasmexport %s\nfunc exportIn(size uint32) unsafe.Pointer { return Guest.In(size) }\n", e.Name)
+			g.line("//go:wasmexport %s\nfunc exportIn(size uint32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(Guest.In(size))) }\n", e.Name)
 		case "call":
-			g.line("//go:wasmexport %s\nfunc exportCall(function uint32, pointer unsafe.Pointer, length uint32) uint64 {\nreturn Guest.Call(function, pointer, length)\n}\n", e.Name)
+			g.line("//go:wasmexport %s\nfunc exportCall(function uint32, pointer unsafe.Pointer, length uint32) uint64 {\neffects, fits := Guest.Call(function, unsafe.Slice((*byte)(pointer), length))\nif !fits {\nreturn TooLarge\n}\nreturn answer(effects)\n}\n", e.Name)
 		case "describe":
-			g.line("//go:wasmexport %s\nfunc exportDescribe() uint64 { return Guest.Describe() }\n", e.Name)
+			g.line("//go:wasmexport %s\nfunc exportDescribe() uint64 { return answer(Guest.Describe()) }\n", e.Name)
 		}
 	}
+	g.line("// answer says where bytes are.\nfunc answer(b []byte) uint64 {\nreturn uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))<<32 | uint64(len(b))\n}")
 	return g.source()
 }
