@@ -1,6 +1,8 @@
 package job
 
-import "github.com/wasmstream/wasmstream/abi"
+import (
+	"github.com/wasmstream/wasmstream/abi"
+)
 
 // Options is what Parse needs to know beside the text.
 type Options struct {
@@ -11,7 +13,7 @@ type Options struct {
 	// Getenv looks up the variable of a ${NAME}; nil: none is set.
 	Getenv func(name string) (string, bool)
 	// Manifest reads the manifest of a module without running it; only Name, Path,
-	// Shown and Digest of m are set. nil: modules are refused.
+	// Shown, Digest and Line of m are set. nil: modules are refused.
 	Manifest func(m Module) (*abi.Manifest, error)
 	// Test is the mode of scenarios: the script stands in for every connector, so
 	// all of them are Connector.Test in the plan, also those that are not offered
@@ -21,5 +23,17 @@ type Options struct {
 
 // Parse reads and validates a job file. The error is of type Problems.
 func Parse(text []byte, o Options) (*Job, error) {
-	return nil, Problems{{File: o.File, Message: "jobs are not read yet"}}
+	c := &checker{o: o}
+	if root := c.readTree(text); root != nil {
+		c.check(root, jobShape, "")
+		if root.ok {
+			b := newBuilder(c, root)
+			b.build()
+			if len(c.problems) == 0 {
+				b.job.Warnings = sortProblems(c.warnings)
+				return b.job, nil
+			}
+		}
+	}
+	return nil, Problems(sortProblems(c.problems))
 }

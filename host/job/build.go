@@ -1,0 +1,292 @@
+package job
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// builder turns checked nodes into the plan. It works in passes: modules,
+// sources, the graph, steps (upstream first, on all columns), sinks, then the
+// columns that nobody uses are left out.
+type builder struct {
+	*checker
+	root      *node
+	job       *Job
+	modules   map[string]*moduleInfo
+	producers map[string]*producer // sources and steps, by name
+	order     []*producer          // as in the file; the steps upstream first once that is known
+	sinks     []*sinkInfo
+	files     []*fileUse
+}
+
+// moduleInfo is a module that the job names; module is nil if it is broken.
+type moduleInfo struct {
+	module *Module
+	node   *node
+	used   bool
+}
+
+// producer is a source or a step while the plan is built.
+type producer struct {
+	name   string
+	path   string
+	node   *node
+	source *Source
+	step   *Step
+	refs   []ref
+	input  *stream.Schema // of a step: all columns; nil if it is not known because of a problem
+	output *stream.Schema // all columns; nil as above
+	late   string
+	used   bool // someone reads the main output
+	// lateUsed: someone reads the late output.
+	lateUsed bool
+	timeless string // the name of a source whose records have no event time, "" if there is none
+	event    int    // event-time column of a source's Schema, -1
+}
+
+// sinkInfo is a sink while the plan is built.
+type sinkInfo struct {
+	sink  *Sink
+	path  string
+	node  *node
+	refs  []ref
+	input *stream.Schema
+}
+
+// fileUse is a file that a connector reads or writes.
+type fileUse struct {
+	path  string
+	field string
+	node  *node
+	write bool
+}
+
+func newBuilder(c *checker, root *node) *builder {
+	return &builder{checker: c, root: root, job: &Job{}, modules: map[string]*moduleInfo{}, producers: map[string]*producer{}}
+}
+
+func (b *builder) build() {
+	b.settings()
+	b.buildModules()
+	b.buildSources()
+	b.declareSteps()
+	b.resolveAll()
+	if b.sortSteps() {
+		for _, p := range b.order {
+			if p.step != nil {
+				b.buildStep(p)
+			}
+		}
+		b.joinSinks()
+	}
+	b.checkFiles()
+	b.warnUnused()
+	if len(b.problems) == 0 {
+		b.prune()
+	}
+}
+
+// number is the value of a checked integer, duration or size.
+func number(n *node, missing int64) int64 {
+	if n == nil || !n.ok {
+		return missing
+	}
+	return n.number
+}
+
+// text is the value of a checked text or word.
+func text(n *node) string {
+	if n == nil || !n.ok {
+		return ""
+	}
+	return n.text
+}
+
+func (b *builder) settings() {
+	r, j := b.root, b.job
+	j.Name = text(r.get("name"))
+	j.Parallelism = int(number(r.get("parallelism"), parallelismDefault))
+	j.MaxParallelism = int(number(r.get("max-parallelism"), keyGroupsDefault))
+	j.BufferTimeout = milliseconds(number(r.get("buffer-timeout"), bufferTimeoutDefault))
+	if n := r.get("parallelism"); n != nil && n.ok && j.Parallelism > j.MaxParallelism {
+		b.wrong(n, "parallelism", "parallelism must not be larger than max-parallelism, which is %d: a task without key groups has nothing to do; it is %d", j.MaxParallelism, j.Parallelism)
+	}
+}
+
+// named goes through the entries of a mapping of names.
+func named(n *node, do func(e entry)) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.entries {
+		if nameProblem(e.key, false) == "" {
+			do(e)
+		}
+	}
+}
+
+// resolve joins a path of the job file to its folder.
+func (b *builder) resolve(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(b.o.Dir, path)
+}
+
+func (b *builder) buildModules() {
+	named(b.root.get("modules"), func(e entry) {
+		info := &moduleInfo{node: e.value}
+		b.modules[e.key] = info
+		file := e.value.get("file")
+		if text(file) == "" {
+			return
+		}
+		m := &Module{Name: e.key, Path: b.resolve(file.text), Shown: file.written, Line: e.line}
+		at := "modules." + e.key + ".file"
+		if b.o.Manifest == nil {
+			b.wrong(file, at, "Modules cannot be read here")
+			return
+		}
+		manifest, err := b.o.Manifest(*m)
+		if err == nil && manifest != nil {
+			err = manifest.Validate()
+		}
+		if err != nil {
+			b.wrong(file, at, "The module %s cannot be used: %s", m.Shown, strings.ReplaceAll(err.Error(), "\n", "; "))
+			return
+		}
+		m.Manifest = manifest
+		info.module = m
+		b.job.Modules = append(b.job.Modules, m)
+	})
+}
+
+func (b *builder) buildSources() {
+	named(b.root.get("sources"), func(e entry) {
+		s := &Source{Name: e.key, EventTime: -1, Line: e.line}
+		p := &producer{name: e.key, path: "sources." + e.key, node: e.value, source: s, event: -1}
+		b.producers[e.key] = p
+		b.order = append(b.order, p)
+		b.job.Sources = append(b.job.Sources, s)
+		s.Connector = b.connector(e.value, p.path, false)
+		if text(e.value.get("on-error")) == "skip" {
+			s.OnError = Skip
+		}
+		s.Schema = b.schema(e.value.get("schema"))
+		p.output = s.Schema
+		b.eventTime(p)
+		b.watermark(p)
+	})
+}
+
+// schema reads the declared columns; nil if one of them is not right.
+func (b *builder) schema(n *node) *stream.Schema {
+	if n == nil || !n.ok || len(n.entries) == 0 {
+		return nil
+	}
+	fields := make([]stream.Field, 0, len(n.entries))
+	for _, e := range n.entries {
+		if !e.value.ok || e.value.typ == nil {
+			return nil
+		}
+		fields = append(fields, stream.Field{Name: e.key, Type: *e.value.typ})
+	}
+	s, err := stream.NewSchema(fields...)
+	if err != nil {
+		return nil // an empty name, which checkNamed told
+	}
+	return s
+}
+
+func (b *builder) eventTime(p *producer) {
+	s, n := p.source, p.node.get("event-time")
+	ingestion := p.node.get("ingestion-time")
+	s.IngestionTime = ingestion != nil && ingestion.ok && strings.EqualFold(ingestion.text, "true")
+	if n == nil {
+		if s.Connector.File != nil && !s.IngestionTime {
+			p.timeless = s.Name
+		}
+		return
+	}
+	at := p.path + ".event-time"
+	if s.IngestionTime {
+		b.wrong(n, at, "event-time and ingestion-time exclude each other: a record has one time")
+	}
+	if text(n) == "" || s.Schema == nil {
+		return
+	}
+	i := s.Schema.Index(n.text)
+	if i < 0 {
+		b.wrong(n, at, "The source %s has no column %s%s", s.Name, quote(n.text), suggest(n.text, s.Schema.Names(), "its columns are "))
+		return
+	}
+	t := s.Schema.Fields()[i].Type
+	isTime := t.Kind == stream.Timestamp || t.Kind == stream.TimestampLTZ
+	if t.Kind != stream.BigInt && (!isTime || t.Precision > stream.TimestampCompactMax) {
+		b.wrong(n, at, "The column %s is %s; an event time is TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch", n.text, t)
+		return
+	}
+	p.event = i
+}
+
+func (b *builder) watermark(p *producer) {
+	n := p.node.get("watermark")
+	if n == nil || !n.ok {
+		return
+	}
+	if p.timeless != "" {
+		b.wrong(n, p.path+".watermark", "A watermark follows from the records' event time, and the source %s has none: give it event-time or ingestion-time", p.name)
+	}
+	p.source.Watermark = &Watermark{
+		MaxOutOfOrderness: number(n.get("max-out-of-orderness"), 0),
+		IdleTimeout:       number(n.get("idle-timeout"), 0),
+		OnEvent:           text(n.get("emit")) == "on-event",
+	}
+}
+
+// connector reads what a source reads or a sink writes.
+func (b *builder) connector(n *node, path string, write bool) Connector {
+	connector := Connector{Test: b.o.Test}
+	if n.get("test") != nil {
+		if !b.o.Test {
+			b.wrong(n.get("test"), path+".test", "test stands for the script of a scenario, which there is none of here: use a connector such as file, or run the job by wasmstream test")
+		}
+		connector.Test = true
+	}
+	f := n.get("file")
+	shown := f.get("path")
+	if text(shown) == "" {
+		return connector
+	}
+	file := &FileConnector{Path: b.resolve(shown.text), Shown: shown.written, Format: text(f.get("format"))}
+	if !write {
+		file.RecordBytesMax = int(number(f.get("record-bytes-max"), recordBytesDefault))
+	}
+	b.files = append(b.files, &fileUse{path: file.Path, field: path + ".file.path", node: shown, write: write})
+	if !connector.Test {
+		connector.File = file
+	}
+	return connector
+}
+
+// checkFiles refuses what would overwrite its own input or another sink.
+func (b *builder) checkFiles() {
+	for i, f := range b.files {
+		if !f.write {
+			continue
+		}
+		at := slices.IndexFunc(b.files, func(g *fileUse) bool { return g.path == f.path })
+		if at < 0 || at == i {
+			continue
+		}
+		other := b.files[at]
+		what := "is read by"
+		if other.write {
+			what = "is also written by"
+		}
+		b.wrong(f.node, f.field, "The file %s %s %s in line %d; a sink needs a file of its own", f.node.written, what, strings.TrimSuffix(other.field, ".file.path"), other.node.line)
+	}
+}

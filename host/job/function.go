@@ -1,0 +1,311 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// function binds {wasm: module.function, with: {…}} to a step; nil if a
+// problem stands against it.
+func (b *builder) function(p *producer, n *node, path string) *Function {
+	call := n.get("wasm")
+	if text(call) == "" {
+		return nil
+	}
+	at := path + ".wasm"
+	m, declared, index := b.findFunction(call, at)
+	if declared == nil {
+		return nil
+	}
+	if declared.GetRole() != abi.RoleAggregate {
+		b.wrong(call, at, "The function %s is of the role %s; aggregate needs one of the role %s", call.text, declared.GetRole(), abi.RoleAggregate)
+		return nil
+	}
+	if len(declared.GetStates()) > 0 || len(declared.GetNamedOutputs()) > 0 || declared.GetSecondInput() != nil {
+		b.later(call.line, call.column, at, "State beside the accumulator, named outputs and second inputs of an aggregate are not offered yet; the function %s declares some", call.text)
+	}
+	f := &Function{Module: m, Name: declared.GetName(), Index: index}
+	f.Accumulator = b.declared(declared.GetAccumulator(), "accumulator", call, at)
+	f.Result = b.declared(declared.GetOutput(), "result", call, at)
+	bound := b.bindInput(p, f, declared.GetInput(), call, at)
+	filled := b.parameters(f, declared, n, path)
+	if !bound || !filled || f.Accumulator == nil || f.Result == nil {
+		return nil
+	}
+	return f
+}
+
+// findFunction looks up module and function by name.
+func (b *builder) findFunction(call *node, at string) (*Module, *abi.Function, int) {
+	module, name, _ := strings.Cut(call.text, ".")
+	info := b.modules[module]
+	if info == nil {
+		known := make([]string, 0, len(b.modules))
+		named(b.root.get("modules"), func(e entry) { known = append(known, e.key) })
+		if len(known) == 0 {
+			b.wrong(call, at, "There is no module %s: the job's modules declare none", quote(module))
+			return nil, nil, 0
+		}
+		b.wrong(call, at, "There is no module %s%s", quote(module), suggest(module, known, "there are "))
+		return nil, nil, 0
+	}
+	info.used = true
+	if info.module == nil {
+		return nil, nil, 0
+	}
+	index := info.module.Manifest.FunctionIndex(name)
+	if index < 0 {
+		var known []string
+		for _, f := range info.module.Manifest.GetFunctions() {
+			known = append(known, module+"."+f.GetName())
+		}
+		b.wrong(call, at, "The module %s has no function %s%s", module, quote(name), suggest(call.text, known, "its functions are "))
+		return nil, nil, 0
+	}
+	return info.module, info.module.Manifest.GetFunctions()[index], index
+}
+
+// declaredType reads a type of a manifest, which may end in NOT NULL.
+func declaredType(text string) (t stream.Type, notNull bool, err error) {
+	text = strings.TrimSpace(text)
+	const suffix = "NOT NULL"
+	if len(text) > len(suffix) && strings.EqualFold(text[len(text)-len(suffix):], suffix) {
+		text, notNull = strings.TrimSpace(text[:len(text)-len(suffix)]), true
+	}
+	t, err = stream.ParseType(text)
+	return t, notNull, err
+}
+
+// declared reads a schema of a manifest; nil if it cannot be used.
+func (b *builder) declared(s *abi.Schema, what string, call *node, at string) *stream.Schema {
+	var fields []stream.Field
+	for _, f := range s.GetFields() {
+		t, _, err := declaredType(f.GetType())
+		if err != nil {
+			b.wrong(call, at, "The function %s declares the field %s of its %s badly: %s", call.text, f.GetName(), what, err)
+			return nil
+		}
+		if hasNested(t) {
+			b.later(call.line, call.column, at, "The function %s declares %s of its %s as %s; nested types are not offered yet", call.text, f.GetName(), what, t)
+		}
+		fields = append(fields, stream.Field{Name: f.GetName(), Type: t})
+	}
+	schema, err := stream.NewSchema(fields...)
+	if err != nil {
+		b.wrong(call, at, "The function %s declares its %s badly: %s", call.text, what, err)
+		return nil
+	}
+	return schema
+}
+
+// bindInput finds the columns that the function takes in what the step reads.
+// Types must be equal: a row is handed over as it is.
+func (b *builder) bindInput(p *producer, f *Function, s *abi.Schema, call *node, at string) bool {
+	if s.GetAny() {
+		b.later(call.line, call.column, at, "The function %s takes any input, which is not offered yet", call.text)
+		return false
+	}
+	if f.InputSchema = b.declared(s, "input", call, at); f.InputSchema == nil || p.input == nil {
+		return false
+	}
+	sound := true
+	for i, want := range f.InputSchema.Fields() {
+		column := p.input.Index(want.Name)
+		if column < 0 {
+			b.wrong(call, at, "The function %s takes a column %s %s, and what the step %s reads has none%s", call.text, want.Name, want.Type, p.name, suggest(want.Name, p.input.Names(), "its columns are "))
+			sound = false
+			continue
+		}
+		if have := p.input.Fields()[column].Type; !have.Equal(want.Type) {
+			b.wrong(call, at, "The function %s takes the column %s as %s, and in what the step %s reads it is %s", call.text, want.Name, want.Type, p.name, have)
+			sound = false
+			continue
+		}
+		if _, notNull, _ := declaredType(s.GetFields()[i].GetType()); notNull {
+			b.later(call.line, call.column, at, "The function %s takes the column %s as NOT NULL; a stream's columns may be NULL, and a check is not offered yet", call.text, want.Name)
+		}
+		f.Input = append(f.Input, column)
+	}
+	return sound
+}
+
+// parameters makes the row that opens the function.
+func (b *builder) parameters(f *Function, declared *abi.Function, n *node, path string) bool {
+	call, with := n.get("wasm"), n.get("with")
+	var fields []stream.Field
+	var names []string
+	for _, q := range declared.GetParameters() {
+		t, _, err := declaredType(q.GetType())
+		if err != nil {
+			b.wrong(call, path+".wasm", "The function %s declares its parameter %s badly: %s", call.text, q.GetName(), err)
+			return false
+		}
+		fields = append(fields, stream.Field{Name: q.GetName(), Type: t})
+		names = append(names, q.GetName())
+	}
+	if with != nil && with.ok {
+		for _, e := range with.entries {
+			if !slices.Contains(names, e.key) {
+				known := suggest(e.key, names, "its parameters are ")
+				b.add(e.line, e.column, join(path+".with", e.key), "The function %s has no parameter %s%s", call.text, quote(e.key), known)
+			}
+		}
+	}
+	schema, err := stream.NewSchema(fields...)
+	if err != nil {
+		b.wrong(call, path+".wasm", "The function %s declares its parameters badly: %s", call.text, err)
+		return false
+	}
+	f.ParameterSchema = schema
+	w := stream.NewRowWriter(schema)
+	w.BeginIn(nil, stream.Insert)
+	for i, q := range declared.GetParameters() {
+		b.parameter(w, i, q, fields[i].Type, call, with, path)
+	}
+	f.Parameters = w.Row()
+	return true
+}
+
+// parameter sets one parameter from the job, or from its default.
+func (b *builder) parameter(w *stream.RowWriter, i int, q *abi.Parameter, t stream.Type, call, with *node, path string) {
+	if v := with.get(q.GetName()); v != nil {
+		if !v.ok {
+			return
+		}
+		if err := setParameter(w, i, t, v); err != nil {
+			b.parameterProblem(v, join(path+".with", q.GetName()), q.GetName(), err)
+		}
+		return
+	}
+	if q.Default == nil {
+		at := call
+		if with != nil {
+			at = with
+		}
+		b.wrong(at, path+".with", "The function %s needs the parameter %s %s%s", call.text, q.GetName(), t, explained(q.GetDoc()))
+		return
+	}
+	v, err := jsonScalar(q.GetDefault())
+	if err == nil {
+		err = setParameter(w, i, t, v)
+	}
+	if err != nil {
+		b.parameterProblem(call, path+".wasm", "default of "+q.GetName(), err)
+	}
+}
+
+func (b *builder) parameterProblem(n *node, path, name string, err error) {
+	if errors.Is(err, errLater) {
+		b.later(n.line, n.column, path, "The parameter %s: %s", name, err)
+		return
+	}
+	b.wrong(n, path, "The parameter %s %s", name, err)
+}
+
+// errLater marks types of parameters that are not offered yet.
+var errLater = errors.New("parameters of such types are not offered yet")
+
+// setParameter writes a value into the row of parameters.
+func setParameter(w *stream.RowWriter, i int, t stream.Type, n *node) error {
+	wrong := fmt.Errorf("must be %s; it is %s", t, n.shown())
+	if n.form == nullForm {
+		w.SetNull(i)
+		return nil
+	}
+	switch t.Kind {
+	case stream.Boolean:
+		if n.form != boolForm {
+			return wrong
+		}
+		w.SetBool(i, strings.EqualFold(n.text, "true"))
+	case stream.Int, stream.BigInt:
+		s := &shape{min: math.MinInt64, max: math.MaxInt64}
+		if t.Kind == stream.Int {
+			s = &shape{min: math.MinInt32, max: math.MaxInt32}
+		}
+		if message := integerProblem(n, s); message != "" {
+			return errors.New(message)
+		}
+		if t.Kind == stream.Int {
+			w.SetInt32(i, int32(n.number))
+		} else {
+			w.SetInt64(i, n.number)
+		}
+	case stream.Float, stream.Double:
+		v, err := floatValue(n, t.Kind)
+		if err != nil {
+			return wrong
+		}
+		if t.Kind == stream.Float {
+			w.SetFloat32(i, float32(v))
+		} else {
+			w.SetFloat64(i, v)
+		}
+	case stream.String:
+		if n.form != textForm {
+			return fmt.Errorf("must be text; it is %s: put it in quotes", n.shown())
+		}
+		w.SetBytes(i, []byte(n.text))
+	default:
+		return fmt.Errorf("it is %s, and %w", t, errLater)
+	}
+	return nil
+}
+
+func floatValue(n *node, k stream.TypeKind) (float64, error) {
+	if n.form != intForm && n.form != floatForm && (n.form != textForm || n.text == n.written) {
+		return 0, strconv.ErrSyntax
+	}
+	bits := 64
+	if k == stream.Float {
+		bits = 32
+	}
+	switch strings.ToLower(strings.TrimPrefix(n.text, "+")) { // YAML's words
+	case ".inf":
+		return math.Inf(1), nil
+	case "-.inf":
+		return math.Inf(-1), nil
+	case ".nan":
+		return math.NaN(), nil
+	}
+	return strconv.ParseFloat(n.text, bits)
+}
+
+// jsonScalar reads a default, which is JSON text, as a node.
+func jsonScalar(text string) (*node, error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("is not JSON: %w", err)
+	}
+	if d.More() {
+		return nil, errors.New("is more than one JSON value")
+	}
+	n := &node{text: text, written: text, ok: true, expanded: true}
+	switch v := v.(type) {
+	case nil:
+		n.form = nullForm
+	case bool:
+		n.form = boolForm
+	case json.Number:
+		n.form, n.text, n.written = floatForm, v.String(), v.String()
+		if !strings.ContainsAny(n.text, ".eE") {
+			n.form = intForm
+		}
+	case string:
+		n.form, n.text, n.written = textForm, v, v
+	default:
+		return nil, errors.New("must be a single value")
+	}
+	return n, nil
+}

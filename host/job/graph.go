@@ -1,0 +1,267 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// ref is a stream that a step or a sink reads; from is nil if it is not known.
+type ref struct {
+	StreamRef
+	from *producer
+	node *node
+	path string
+}
+
+// schema is that of the stream, with all columns; nil if it is not known.
+func (r *ref) schema() *stream.Schema {
+	switch {
+	case r.from == nil:
+		return nil
+	case r.Output != "":
+		return r.from.input
+	}
+	return r.from.output
+}
+
+// declareSteps makes the steps and sinks known by name, before any reference
+// to them is looked up.
+func (b *builder) declareSteps() {
+	named(b.root.get("steps"), func(e entry) {
+		path := "steps." + e.key
+		if p := b.producers[e.key]; p != nil {
+			b.add(e.line, e.column, path, "The name %s is already that of a source, in line %d; sources and steps share their names", e.key, p.source.Line)
+			return
+		}
+		p := &producer{name: e.key, path: path, node: e.value, step: &Step{Name: e.key, Line: e.line}, event: -1}
+		p.late = text(e.value.get("window").get("late-output"))
+		b.producers[e.key] = p
+		b.order = append(b.order, p)
+	})
+	named(b.root.get("sinks"), func(e entry) {
+		s := &sinkInfo{sink: &Sink{Name: e.key, Line: e.line}, path: "sinks." + e.key, node: e.value}
+		s.sink.Connector = b.connector(e.value, s.path, true)
+		b.sinks = append(b.sinks, s)
+		b.job.Sinks = append(b.job.Sinks, s.sink)
+	})
+}
+
+// resolveAll looks up what every step and sink reads.
+func (b *builder) resolveAll() {
+	for _, p := range b.order {
+		if p.step == nil {
+			continue
+		}
+		p.refs = b.resolveFrom(p.node.get("from"), p.path+".from")
+		for _, r := range p.refs {
+			p.step.From = append(p.step.From, r.StreamRef)
+		}
+	}
+	for _, s := range b.sinks {
+		s.refs = b.resolveFrom(s.node.get("from"), s.path+".from")
+		for _, r := range s.refs {
+			s.sink.From = append(s.sink.From, r.StreamRef)
+		}
+	}
+}
+
+func (b *builder) resolveFrom(n *node, path string) []ref {
+	if n == nil || !n.ok {
+		return nil
+	}
+	if n.form != listForm {
+		return []ref{b.resolveRef(n, path)}
+	}
+	var refs []ref
+	for i, item := range n.items {
+		if !item.ok {
+			refs = append(refs, ref{}) // told already; keeps the union's schema unknown
+			continue
+		}
+		at := fmt.Sprintf("%s[%d]", path, i)
+		r := b.resolveRef(item, at)
+		if slices.ContainsFunc(refs, func(q ref) bool { return q.StreamRef == r.StreamRef }) {
+			b.wrong(item, at, "%s is named twice; a union takes each stream once", r.StreamRef)
+			continue
+		}
+		refs = append(refs, r)
+	}
+	return refs
+}
+
+func (b *builder) resolveRef(n *node, path string) ref {
+	name, output, dotted := strings.Cut(n.text, ".")
+	r := ref{StreamRef: StreamRef{Name: name, Output: output}, node: n, path: path}
+	p := b.producers[name]
+	switch {
+	case p == nil:
+		b.unknownStream(n, name, path)
+		return r
+	case !dotted:
+		p.used = true
+	case output == reservedOutput:
+		b.later(n.line, n.column, path, "The output %s, of records that a function failed on, is not offered yet", n.text)
+		return r
+	case p.source != nil:
+		b.wrong(n, path, "%s is a source, and a source has no other outputs; write %s", name, name)
+		return r
+	case p.late == "" && b.mayHaveOutputs(p):
+		return r
+	case p.late != output:
+		known := "it has none beside its main one"
+		if p.late != "" {
+			known = "did you mean " + name + "." + p.late + "?"
+		} else if p.node.get("window") != nil {
+			known += "; late-output in its window makes one for late records"
+		}
+		b.wrong(n, path, "The step %s has no output %s; %s", name, quote(output), known)
+		return r
+	default:
+		p.lateUsed = true
+	}
+	r.from = p
+	return r
+}
+
+// mayHaveOutputs tells of a step whose outputs are not known because of what
+// is not offered yet or was not understood.
+func (b *builder) mayHaveOutputs(p *producer) bool {
+	late := p.node.get("window").get("late-output")
+	return !p.node.ok || late != nil && !late.ok || p.node.get("interval-join") != nil || p.node.get("window-join") != nil || p.node.get("apply") != nil
+}
+
+func (b *builder) unknownStream(n *node, name, path string) {
+	known := make([]string, 0, len(b.order))
+	for _, p := range b.order {
+		known = append(known, p.name)
+	}
+	if slices.ContainsFunc(b.sinks, func(s *sinkInfo) bool { return s.sink.Name == name }) {
+		b.wrong(n, path, "%s is a sink; only sources and steps can be read", name)
+		return
+	}
+	b.wrong(n, path, "There is no source or step %s%s", quote(name), suggest(name, known, "there are "))
+}
+
+// sortSteps puts every step behind what it reads; false if some of them feed
+// each other in a circle.
+func (b *builder) sortSteps() bool {
+	const visiting, done = 1, 2
+	state := map[*producer]int{}
+	var sorted, trail []*producer
+	sound := true
+	var visit func(p *producer)
+	visit = func(p *producer) {
+		state[p] = visiting
+		trail = append(trail, p)
+		for i := range p.refs {
+			switch q := p.refs[i].from; {
+			case q == nil || state[q] == done:
+			case state[q] == visiting:
+				b.cycle(&p.refs[i], trail[slices.Index(trail, q):])
+				sound = false
+			default:
+				visit(q)
+			}
+		}
+		trail = trail[:len(trail)-1]
+		state[p] = done
+		sorted = append(sorted, p)
+	}
+	for _, p := range b.order {
+		if state[p] == 0 {
+			visit(p)
+		}
+	}
+	b.order = sorted
+	for _, p := range b.order {
+		if p.step != nil {
+			b.job.Steps = append(b.job.Steps, p.step)
+		}
+	}
+	return sound
+}
+
+// cycle reports a circle: the last of the trail is read by none other than the
+// first, which the reference r names. It is told in the direction of records.
+func (b *builder) cycle(r *ref, trail []*producer) {
+	if len(trail) == 1 {
+		b.wrong(r.node, r.path, "The step %s reads its own output; steps must not feed each other in a circle", r.Name)
+		return
+	}
+	names := []string{trail[0].name}
+	for _, p := range slices.Backward(trail) {
+		names = append(names, p.name)
+	}
+	b.wrong(r.node, r.path, "Steps must not feed each other in a circle: %s", strings.Join(names, " → "))
+}
+
+// joinSchemas finds the one schema of all streams that a step or sink reads;
+// nil if it is not known.
+func (b *builder) joinSchemas(refs []ref) *stream.Schema {
+	if len(refs) == 0 {
+		return nil
+	}
+	first := refs[0].schema()
+	for i := range refs {
+		s := refs[i].schema()
+		if first == nil || s == nil {
+			return nil
+		}
+		if difference := schemaDifference(refs[0].StreamRef, first, refs[i].StreamRef, s); difference != "" {
+			b.wrong(refs[i].node, refs[i].path, "The streams of a union must have the same columns in the same order: %s", difference)
+			return nil
+		}
+	}
+	return first
+}
+
+// schemaDifference tells the first difference, "" if there is none.
+func schemaDifference(a StreamRef, s *stream.Schema, b StreamRef, t *stream.Schema) string {
+	for i, f := range s.Fields() {
+		j := t.Index(f.Name)
+		switch {
+		case j < 0:
+			return fmt.Sprintf("%s has no column %s, which %s has", b, f.Name, a)
+		case !t.Fields()[j].Type.Equal(f.Type):
+			return fmt.Sprintf("the column %s is %s in %s and %s in %s", f.Name, f.Type, a, t.Fields()[j].Type, b)
+		case i != j && s.Len() == t.Len():
+			return fmt.Sprintf("the column %s is number %d in %s and number %d in %s", f.Name, i+1, a, j+1, b)
+		}
+	}
+	for _, f := range t.Fields() {
+		if s.Index(f.Name) < 0 {
+			return fmt.Sprintf("%s has no column %s, which %s has", a, f.Name, b)
+		}
+	}
+	return ""
+}
+
+func (b *builder) joinSinks() {
+	for _, s := range b.sinks {
+		s.input = b.joinSchemas(s.refs)
+	}
+}
+
+// warnUnused tells of what the job computes or declares for nobody.
+func (b *builder) warnUnused() {
+	for _, p := range b.order {
+		switch {
+		case p.source != nil && !p.used:
+			b.warn(p.node, p.path, "Nobody reads the source %s", p.name)
+		case p.step != nil && !p.used && !p.lateUsed:
+			b.warn(p.node, p.path, "Nobody reads the step %s", p.name)
+		}
+		if p.step != nil && p.late != "" && !p.lateUsed {
+			n := p.node.get("window").get("late-output")
+			b.warn(n, p.path+".window.late-output", "Nobody reads the output %s.%s, so late records are lost without being counted", p.name, p.late)
+		}
+	}
+	for _, m := range b.job.Modules {
+		if info := b.modules[m.Name]; !info.used {
+			b.warn(info.node, "modules."+m.Name, "Nobody calls a function of the module %s", m.Name)
+		}
+	}
+}

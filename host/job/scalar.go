@@ -1,0 +1,306 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// checkScalar checks a value that is no mapping and no list, and keeps what it
+// says in the node.
+func (c *checker) checkScalar(n *node, s *shape, path string) {
+	if n.form == textForm && !c.expand(n, path) {
+		return
+	}
+	message := ""
+	switch s.what {
+	case isScalar:
+		message = scalarProblem(n)
+	case isInteger:
+		message = integerProblem(n, s)
+	case isFlag:
+		if n.form != boolForm {
+			message = "must be true or false; it is " + n.shown()
+		}
+	case isWord:
+		c.checkWord(n, s, path)
+		return
+	default:
+		message = c.textProblem(n, s, path)
+	}
+	if message != "" {
+		c.wrong(n, path, "%s %s", last(path), message)
+		return
+	}
+	n.ok = true
+}
+
+func scalarProblem(n *node) string {
+	if n.form == mappingForm || n.form == listForm {
+		return "must be a single value; it is " + n.shown()
+	}
+	return ""
+}
+
+// textProblem checks what is written as text.
+func (c *checker) textProblem(n *node, s *shape, path string) string {
+	wanted := map[what]string{isDuration: "a duration", isBytes: "a size", isType: "a Flink SQL type", isCall: "an aggregate", isFunction: "a function"}[s.what]
+	if wanted == "" {
+		wanted = "text"
+	} else if s.example != "" {
+		wanted += ", such as " + s.example
+	}
+	switch n.form {
+	case textForm:
+	case intForm, floatForm, boolForm:
+		if s.what == isDuration || s.what == isBytes {
+			return fmt.Sprintf("must be %s; %s lacks a unit", wanted, n.written)
+		}
+		if wanted == "text" {
+			return fmt.Sprintf("must be text; %s is %s unless it is put in quotes", n.written, formNames[n.form])
+		}
+		fallthrough
+	default:
+		return fmt.Sprintf("must be %s; it is %s", wanted, n.shown())
+	}
+	switch s.what {
+	case isText:
+		if n.text == "" {
+			return "must not be empty"
+		}
+		if strings.ContainsRune(n.text, 0) {
+			return "must not hold the character NUL"
+		}
+	case isName:
+		if problem := nameProblem(n.text, false); problem != "" {
+			return fmt.Sprintf("must be a name; %s is none: %s", quote(n.written), problem)
+		}
+	case isDuration:
+		return durationProblem(n, s)
+	case isBytes:
+		return bytesProblem(n, s)
+	case isType:
+		return c.checkType(n, path)
+	case isFunction:
+		if module, function, _ := strings.Cut(n.text, "."); module == "" || function == "" {
+			return fmt.Sprintf("must be a function as module.function; it is %s", quote(n.written))
+		}
+	}
+	return ""
+}
+
+func integerProblem(n *node, s *shape) string {
+	v, err := strconv.ParseInt(n.text, 10, 64)
+	number := n.form == intForm || n.form == textForm && n.expanded && n.text != n.written
+	if !number || err != nil && !errors.Is(err, strconv.ErrRange) || len(n.text) > 1 && n.text[0] == '0' {
+		return "must be a whole number; it is " + n.shown()
+	}
+	if s.min == s.max && v != s.min {
+		return fmt.Sprintf("must be %d; it is %s", s.min, n.shown())
+	}
+	if err != nil || v < s.min || v > s.max {
+		return fmt.Sprintf("must be a number from %d to %d; it is %s", s.min, s.max, n.shown())
+	}
+	n.number = v
+	return ""
+}
+
+// checkWord takes a word of a closed set. What is not offered yet may also be
+// written as a mapping: {count: 3}.
+func (c *checker) checkWord(n *node, s *shape, path string) {
+	word, line, column := n.text, n.line, n.column
+	if n.form == mappingForm && len(n.entries) > 0 && len(s.later) > 0 {
+		word, line, column = n.entries[0].key, n.entries[0].line, n.entries[0].column
+	} else if n.form == mappingForm || n.form == listForm || n.form == nullForm {
+		c.wrong(n, path, "%s must be one of %s; it is %s", last(path), strings.Join(s.words, ", "), n.shown())
+		return
+	}
+	switch {
+	case n.form != mappingForm && slices.Contains(s.words, word):
+		n.ok = true
+	case slices.Contains(s.later, word):
+		c.later(line, column, path, "The %s %s is not offered yet", last(path), word)
+	default:
+		all := slices.Concat(s.words, s.later)
+		c.add(line, column, path, "%s cannot be %s%s", last(path), quote(word), suggest(word, all, "it is one of "))
+	}
+}
+
+func (c *checker) checkType(n *node, path string) string {
+	t, err := stream.ParseType(n.text)
+	if err != nil {
+		return "has no valid type: " + err.Error()
+	}
+	if hasNested(t) {
+		c.later(n.line, n.column, path, "The type %s is not offered yet: columns are of plain types so far", t)
+	}
+	n.typ = &t
+	return ""
+}
+
+// hasNested tells whether a type is ARRAY, MAP or ROW, whose text forms the
+// engine does not know yet.
+func hasNested(t stream.Type) bool {
+	return t.Kind == stream.Array || t.Kind == stream.Map || t.Kind == stream.RowType
+}
+
+// expand replaces ${NAME} in a text by the variable of that name.
+func (c *checker) expand(n *node, path string) bool {
+	if n.expanded {
+		return true
+	}
+	n.expanded = true
+	var b strings.Builder
+	rest, sound := n.text, true
+	for {
+		before, after, found := strings.Cut(rest, "${")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed || !isVariable(name) {
+			c.wrong(n, path, "%s has a ${ that is not followed by the name of an environment variable and }", last(path))
+			return false
+		}
+		value, set := "", false
+		if c.o.Getenv != nil {
+			value, set = c.o.Getenv(name)
+		}
+		if !set && !c.replaced {
+			c.wrong(n, path, "The environment variable %s, which %s uses, is not set", name, last(path))
+			sound = false
+		}
+		b.WriteString(value)
+		rest = tail
+	}
+	n.text = b.String()
+	if n.text == "" && c.replaced {
+		n.text = n.written // a connector that is not opened needs no true address
+	}
+	return sound
+}
+
+func isVariable(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// units are the units of durations, largest first: they are written in this order.
+var units = []struct {
+	name string
+	ms   int64
+}{{"d", 86_400_000}, {"h", 3_600_000}, {"m", 60_000}, {"s", 1000}, {"ms", 1}}
+
+// parseDuration reads 1h30m, in milliseconds. The message says what is wrong.
+func parseDuration(text string) (ms int64, message string) {
+	const rule = "is no duration: a duration is numbers with the units d, h, m, s, ms in this order, such as 500ms or 1h30m"
+	rest, negative := strings.CutPrefix(text, "-")
+	unit := 0
+	for first := true; first || rest != ""; first = false {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		word := rest[digits:]
+		if end := strings.IndexAny(word, "0123456789"); end >= 0 {
+			word = word[:end]
+		}
+		at := slices.IndexFunc(units[unit:], func(u struct {
+			name string
+			ms   int64
+		}) bool {
+			return u.name == word
+		})
+		if digits == 0 || at < 0 {
+			return 0, rule
+		}
+		v, err := strconv.ParseInt(rest[:digits], 10, 64)
+		scale := units[unit+at].ms
+		if err != nil || v > (math.MaxInt64-ms)/scale {
+			return 0, "is too long: its milliseconds do not fit a BIGINT"
+		}
+		ms += v * scale
+		unit += at + 1
+		rest = rest[digits+len(word):]
+	}
+	if negative {
+		ms = -ms
+	}
+	return ms, ""
+}
+
+func durationProblem(n *node, s *shape) string {
+	ms, message := parseDuration(n.text)
+	switch {
+	case message != "":
+		return quote(n.written) + " " + message
+	case s.min == 1 && ms < 1:
+		return "must be longer than nothing; it is " + n.written
+	case s.min == 0 && ms < 0:
+		return "must not be negative; it is " + n.written
+	case ms > s.max:
+		return fmt.Sprintf("must be at most %s; it is %s", formatDuration(s.max), n.written)
+	}
+	n.number = ms
+	return ""
+}
+
+// formatDuration writes milliseconds as parseDuration reads them.
+func formatDuration(ms int64) string {
+	if ms == 0 {
+		return "0s"
+	}
+	var b strings.Builder
+	if ms < 0 {
+		b.WriteByte('-')
+	}
+	rest := uint64(ms)
+	if ms < 0 {
+		rest = -rest
+	}
+	for _, u := range units {
+		if n := rest / uint64(u.ms); n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, u.name)
+			rest %= uint64(u.ms)
+		}
+	}
+	return b.String()
+}
+
+// milliseconds turns what is at most BufferTimeoutMax into Go's duration.
+func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+func bytesProblem(n *node, s *shape) string {
+	digits := len(n.text) - len(strings.TrimLeft(n.text, "0123456789"))
+	scale, known := map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[n.text[digits:]]
+	if digits == 0 || !known {
+		return quote(n.written) + " is no size: a size is a number with the unit B, KiB, MiB or GiB, such as 16MiB"
+	}
+	v, err := strconv.ParseInt(n.text[:digits], 10, 64)
+	if err != nil || v < 0 || v > s.max/scale || v*scale < s.min {
+		return fmt.Sprintf("must be from %s to %s; it is %s", formatBytes(s.min), formatBytes(s.max), n.written)
+	}
+	n.number = v * scale
+	return ""
+}
+
+func formatBytes(n int64) string {
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.size && n%u.size == 0 {
+			return fmt.Sprintf("%d%s", n/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}

@@ -1,0 +1,204 @@
+package job
+
+import "math"
+
+// what is the kind of value that a shape describes.
+type what uint8
+
+const (
+	isScalar   what = iota + 1 // text, a number, true, false or nothing
+	isText                     // any text, not empty
+	isName                     // a name of something in the job
+	isInteger                  // a whole number
+	isFlag                     // true or false
+	isWord                     // one of a closed set
+	isDuration                 // 1h30m
+	isBytes                    // 16MiB
+	isType                     // a Flink SQL type
+	isCall                     // a built-in aggregate: sum(delay)
+	isFunction                 // module.function
+	isFields                   // a mapping of the fields listed
+	isNamed                    // a mapping from names of the user's choice
+	isList                     // a list, not empty
+	isEither                   // one of several, told apart by choose
+)
+
+// shape is what a value must look like. The table of shapes below is the one
+// description of the job file's fields (invariant T).
+type shape struct {
+	what     what
+	doc      string
+	fields   []field  // isFields
+	one      []choice // isFields: groups of which exactly one must be there
+	of       *shape   // isNamed, isList
+	noun     string   // isNamed: what a name names
+	columns  bool     // isNamed: names are columns, so any text will do
+	min, max int64    // isInteger, isDuration (ms), isBytes
+	words    []string // isWord
+	later    []string // isWord: words, and fields of a mapping, that are not offered yet
+	either   []*shape // isEither
+	choose   func(*node) *shape
+	example  string // what an error shows as right
+}
+
+// field is a field of a mapping.
+type field struct {
+	name      string
+	doc       string
+	shape     *shape
+	required  bool
+	later     bool // the language has it, the engine does not yet
+	connector bool // in Options.Test replaced by the script, whatever it says
+}
+
+// choice is a group of fields of which exactly one is needed.
+type choice struct {
+	noun  string
+	names []string
+}
+
+// The limits of what a job may ask for.
+const (
+	ParallelismMax       = 1 << 15 // Flink's; a key group's number fits an int16
+	BufferTimeoutMax     = 60_000  // ms
+	RecordBytesMin       = 1 << 10
+	RecordBytesMax       = 1 << 30 // offsets within a row have 32 bits
+	NameBytesMax         = 128
+	parallelismDefault   = 1
+	keyGroupsDefault     = 128
+	bufferTimeoutDefault = 5 // ms
+	recordBytesDefault   = 16 << 20
+)
+
+// reservedOutput is where records go that a function failed on.
+const reservedOutput = "failed"
+
+var (
+	scalarShape   = &shape{what: isScalar}
+	textShape     = &shape{what: isText}
+	columnShape   = &shape{what: isText, doc: "A column."}
+	flagShape     = &shape{what: isFlag}
+	nameShape     = &shape{what: isName}
+	functionShape = &shape{what: isFunction, doc: "A function of a module.", example: "delays.sum"}
+	callShape     = &shape{what: isCall, doc: "count, sum(column), min(column), max(column) or avg(column).", example: "sum(delay)"}
+	refShape      = &shape{what: isText, doc: "A source, a step, or an output of a step.", example: "step.late"}
+	anyTimeShape  = &shape{what: isDuration, min: math.MinInt64, max: math.MaxInt64, example: "15m"}
+	positiveShape = &shape{what: isDuration, min: 1, max: math.MaxInt64, example: "1h30m"}
+	periodShape   = &shape{what: isDuration, min: 0, max: math.MaxInt64, example: "5s"}
+)
+
+// jobShape is the whole job file.
+var jobShape = &shape{what: isFields, doc: "A wasmstream job.", fields: []field{
+	{name: "version", doc: "The version of the job file's language.", required: true, shape: &shape{what: isInteger, min: 1, max: 1}},
+	{name: "name", doc: "The job's name.", required: true, shape: nameShape},
+	{name: "parallelism", doc: "How many tasks share each step's keys; default 1.", shape: &shape{what: isInteger, min: 1, max: ParallelismMax}},
+	{name: "max-parallelism", doc: "The number of key groups, fixed for the life of the job's state; default 128.", shape: &shape{what: isInteger, min: 1, max: ParallelismMax}},
+	{name: "buffer-timeout", doc: "The longest that a record waits for its batch to fill; default 5ms.", shape: &shape{what: isDuration, min: 0, max: BufferTimeoutMax, example: "5ms"}},
+	{name: "checkpoint", later: true, connector: true},
+	{name: "modules", doc: "Wasm modules, by the names that functions are called by.", shape: &shape{what: isNamed, noun: "module", of: moduleShape}},
+	{name: "sources", doc: "Where records come from.", required: true, shape: &shape{what: isNamed, noun: "source", of: sourceShape}},
+	{name: "steps", doc: "What is done to them. A step's name is its identity in checkpoints.", shape: &shape{what: isNamed, noun: "step", of: stepShape}},
+	{name: "sinks", doc: "Where results go.", required: true, shape: &shape{what: isNamed, noun: "sink", of: sinkShape}},
+}}
+
+var moduleShape = &shape{what: isFields, fields: []field{
+	{name: "file", doc: "The module's file, relative to the job file.", shape: textShape},
+	{name: "digest", later: true},
+}, one: []choice{{noun: "origin", names: []string{"file", "digest"}}}}
+
+var formatField = field{name: "format", doc: "json: newline-delimited JSON.", required: true, shape: &shape{what: isWord, words: []string{"json"}}}
+
+var testField = field{name: "test", doc: "The script of a scenario stands in for the connector.", shape: &shape{what: isFields}, connector: true}
+
+var sourceShape = &shape{what: isFields, fields: []field{
+	{name: "file", doc: "A file of records.", connector: true, shape: &shape{what: isFields, fields: []field{
+		{name: "path", doc: "The file, relative to the job file.", required: true, shape: textShape},
+		formatField,
+		{name: "record-bytes-max", doc: "The longest record that is not an error; default 16MiB.", shape: &shape{what: isBytes, min: RecordBytesMin, max: RecordBytesMax, example: "16MiB"}},
+	}}},
+	testField,
+	{name: "kafka", later: true, connector: true},
+	{name: "schema", doc: "The records' columns with their Flink SQL types.", required: true, shape: &shape{what: isNamed, noun: "column", columns: true, of: &shape{what: isType, example: "BIGINT"}}},
+	{name: "event-time", doc: "The column that holds a record's event time: TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch.", shape: columnShape},
+	{name: "ingestion-time", doc: "Stamp records with the clock as they are read.", shape: flagShape},
+	{name: "watermark", doc: "How event time moves on; without it only the end of input moves it.", shape: &shape{what: isFields, fields: []field{
+		{name: "max-out-of-orderness", doc: "How much later than the latest record an older one may come; default 0s.", shape: periodShape},
+		{name: "idle-timeout", doc: "After this long without records the source holds nothing up; by default never.", shape: positiveShape},
+		{name: "emit", doc: "periodic (every 200ms; the default) or on-event (after every record: the result is then a function of the input alone).", shape: &shape{what: isWord, words: []string{"periodic", "on-event"}}},
+	}}},
+	{name: "on-error", doc: "What becomes of the job when a record cannot be decoded: fail (default), or skip it, count and report.", shape: &shape{what: isWord, words: []string{"fail", "skip"}, later: []string{"dead-letter"}}},
+}, one: []choice{{noun: "connector", names: []string{"file", "kafka", "test"}}}}
+
+var fromList = &shape{what: isList, of: refShape, example: "[a, b]"}
+
+var fromShape = &shape{what: isEither, either: []*shape{refShape, fromList}, choose: func(n *node) *shape {
+	if n.form == listForm {
+		return fromList
+	}
+	return refShape
+}}
+
+var fromField = field{name: "from", doc: "A source, a step or step.output; a list is a union.", shape: fromShape}
+
+var sinkShape = &shape{what: isFields, fields: []field{
+	required(fromField),
+	{name: "file", doc: "A file that appears when it is complete.", connector: true, shape: &shape{what: isFields, fields: []field{
+		{name: "path", doc: "The file, relative to the job file.", required: true, shape: textShape},
+		formatField,
+	}}},
+	testField,
+	{name: "kafka", later: true, connector: true},
+	{name: "postgres", later: true, connector: true},
+	{name: "sqlite", later: true, connector: true},
+}, one: []choice{{noun: "connector", names: []string{"file", "kafka", "postgres", "sqlite", "test"}}}}
+
+func required(f field) field {
+	f.required = true
+	return f
+}
+
+var stepShape = &shape{what: isFields, fields: []field{
+	fromField,
+	{name: "key-by", doc: "The columns that records are grouped by.", shape: &shape{what: isList, of: columnShape, example: "[user_id]"}},
+	{name: "window", doc: "Group a key's records by time; needs key-by and aggregate.", shape: windowShape},
+	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
+	{name: "apply", later: true},
+	{name: "interval-join", later: true},
+	{name: "window-join", later: true},
+	{name: "output", later: true},
+	{name: "on-fault", later: true},
+	{name: "changes", doc: "ignore: take changes (-U, +U, -D) as plain records.", shape: &shape{what: isWord, words: []string{"ignore"}}},
+}}
+
+var windowShape = &shape{what: isFields, fields: []field{
+	{name: "tumbling", doc: "Windows of one size, one after the other.", shape: &shape{what: isFields, fields: []field{
+		{name: "size", doc: "How long a window is.", required: true, shape: positiveShape},
+		{name: "offset", doc: "Moves all windows; smaller than size. Default 0s.", shape: anyTimeShape},
+		{name: "time", doc: "Whose time: event (default).", shape: &shape{what: isWord, words: []string{"event"}, later: []string{"processing"}}},
+		{name: "time-zone", later: true},
+	}}},
+	{name: "sliding", later: true},
+	{name: "session", later: true},
+	{name: "global", later: true},
+	{name: "wasm", later: true},
+	{name: "trigger", doc: "When a window puts out its result: event-time, the default, when the watermark passes its end.", shape: &shape{what: isWord, words: []string{"event-time"}, later: []string{
+		"processing-time", "never", "end-of-stream", "count", "continuous-event-time", "continuous-processing-time", "purging", "delta", "timeout", "wasm"}}},
+	{name: "evictor", later: true},
+	{name: "allowed-lateness", doc: "How long after its end a window still takes records; each puts out the result again. Default 0s.", shape: periodShape},
+	{name: "late-output", doc: "Makes the output STEP.NAME of the records that came too late; without it they are dropped and counted.", shape: nameShape},
+}, one: []choice{{noun: "assigner", names: []string{"tumbling", "sliding", "session", "global", "wasm"}}}}
+
+var columnsShape = &shape{what: isNamed, noun: "column", columns: true, of: callShape}
+
+var wasmShape = &shape{what: isFields, fields: []field{
+	{name: "wasm", doc: "The function, as module.function.", required: true, shape: functionShape},
+	{name: "with", doc: "The function's parameters.", shape: &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}},
+}}
+
+// aggregateShape: an output column cannot be called wasm.
+var aggregateShape = &shape{what: isEither, either: []*shape{columnsShape, wasmShape}, choose: func(n *node) *shape {
+	if n.get("wasm") != nil {
+		return wasmShape
+	}
+	return columnsShape
+}}
