@@ -18,10 +18,11 @@ import (
 //
 // Not asked for: the order of variable parts and that every byte of them is
 // used (a value replaced in place leaves its old bytes behind), distinct keys of
-// a MAP, and digits of a TIMESTAMP beyond its precision. No two values may share
-// bytes of the variable part, so the work is bounded by the row's length times
-// the depth of its type. The error names the column, and the place in it; a row
-// that passes costs no allocation.
+// a MAP, and digits of a TIMESTAMP beyond its precision. All values together
+// claim no more bytes than the variable part has, so that neither this check nor
+// a reader has more work than the row's length times the depth of its type. The
+// error names the column, and the place in it; a row that passes costs no
+// allocation.
 func CheckRow(s *Schema, row []byte) error {
 	return checkRow(s.fields, row, "column")
 }
@@ -188,7 +189,7 @@ func (g *region) claim(word, size, room uint64) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes at offset %d are not within its variable part, %d to %d", room, at, g.fixed, len(g.bytes))
 	}
 	if room > uint64(g.free) {
-		return nil, errors.New("values share bytes of the variable part")
+		return nil, fmt.Errorf("values claim more than the %d bytes of the variable part", len(g.bytes)-g.fixed)
 	}
 	g.free -= int(room)
 	if !isZero(g.bytes[at+size : at+room]) {
