@@ -1,11 +1,11 @@
 package sandbox
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,48 +36,55 @@ func cacheEntryDir(dir string, digest [sha256.Size]byte) string {
 	return filepath.Join(dir, hex.EncodeToString(digest[:]))
 }
 
-// dropUnsealed deletes the entries that are not what was sealed.
-func dropUnsealed(dir string) error {
+// entry is one file of the engine in a module's directory.
+type entry struct{ digest, path string }
+
+// line is an entry as the seal holds it.
+func (e entry) line() string { return e.digest + " " + e.path }
+
+// dropUnsealed deletes the entries that are not what was sealed and returns the
+// others.
+func dropUnsealed(dir string) ([]entry, error) {
 	sealed, err := os.ReadFile(filepath.Join(dir, sealFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the seal of the cache cannot be read: %w", err)
+		return nil, fmt.Errorf("the seal of the cache cannot be read: %w", err)
 	}
-	lines, err := entries(dir)
+	found, err := entries(dir, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, line := range lines {
-		if slices.Contains(strings.Split(string(sealed), "\n"), line) {
+	lines, kept := strings.Split(string(sealed), "\n"), found[:0]
+	for _, e := range found {
+		if slices.Contains(lines, e.line()) {
+			kept = append(kept, e)
 			continue
 		}
-		_, path, _ := strings.Cut(line, " ")
-		if err := os.Remove(filepath.Join(dir, path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("a broken entry of the cache cannot be deleted: %w", err)
+		if err := os.Remove(filepath.Join(dir, e.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("a broken entry of the cache cannot be deleted: %w", err)
 		}
 	}
-	return nil
+	return kept, nil
 }
 
-// seal writes the digests of the entries there are, if they are not sealed yet.
-// Two processes may do so at once: the file is replaced whole, and a line that is
-// missing or wrong costs a compilation only.
-func seal(dir string) error {
-	lines, err := entries(dir)
-	if err != nil {
+// seal writes the digests of the entries there are, if any is new. Those known
+// are not read again. Two processes may do so at once: the file is replaced whole,
+// and a line that is missing or wrong costs a compilation only.
+func seal(dir string, known []entry) error {
+	found, err := entries(dir, known)
+	if err != nil || slices.Equal(found, known) {
 		return err
 	}
-	path := filepath.Join(dir, sealFile)
-	content := []byte(strings.Join(lines, "\n") + "\n")
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
-		return nil
+	var content strings.Builder
+	for _, e := range found {
+		content.WriteString(e.line() + "\n")
 	}
 	file, err := os.CreateTemp(dir, sealFile+".*.tmp")
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
+	_, err = file.WriteString(content.String())
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
+		err = os.Rename(file.Name(), filepath.Join(dir, sealFile))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
@@ -85,38 +92,46 @@ func seal(dir string) error {
 	return nil
 }
 
-// entries lists the entries of a module's directory as lines of a seal, sorted. A
-// file that is being written is none: the engine opens entries by their final
-// names only.
-func entries(dir string) ([]string, error) {
-	var lines []string
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // nothing there yet, or another process has just deleted it
-			}
-			return err
-		}
-		if entry.IsDir() || filepath.Dir(path) == filepath.Clean(dir) || strings.HasSuffix(path, ".tmp") {
-			return nil
-		}
-		if len(lines) >= entriesMax {
-			return fmt.Errorf("the cache %s holds more than %d entries for one module; delete it", dir, entriesMax)
-		}
-		content, err := os.ReadFile(path)
+// entries lists the entries of a module's directory by path. A file that is being
+// written is none: the engine opens entries by their final names only.
+func entries(dir string, known []entry) ([]entry, error) {
+	var found []entry
+	err := filepath.WalkDir(dir, func(path string, file fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return nil // nothing there yet, or another process has just deleted it
 		}
-		if err != nil {
+		if err != nil || file.IsDir() || filepath.Dir(path) == filepath.Clean(dir) || strings.HasSuffix(path, ".tmp") {
 			return err
+		}
+		if len(found) >= entriesMax {
+			return fmt.Errorf("the cache %s holds more than %d entries for one module; delete it", dir, entriesMax)
 		}
 		relative, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		lines = append(lines, fmt.Sprintf("%x %s", sha256.Sum256(content), filepath.ToSlash(relative)))
-		return nil
+		if at := slices.IndexFunc(known, func(e entry) bool { return e.path == relative }); at >= 0 {
+			found = append(found, known[at])
+			return nil
+		}
+		digest, err := digestFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		found = append(found, entry{digest, relative})
+		return err
 	})
-	slices.Sort(lines)
-	return lines, err
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return found, err
+}
+
+// digestFile reads a file piece by piece: in a broken cache it may have any size.
+func digestFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, file)
+	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, file.Close())
 }

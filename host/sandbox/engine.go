@@ -116,7 +116,8 @@ func (m *Module) compile(wasm []byte) error {
 // what that has written.
 func (m *Module) compileCached(wasm []byte) error {
 	dir := cacheEntryDir(m.options.CacheDir, m.digest)
-	if err := dropUnsealed(dir); err != nil {
+	sealed, err := dropUnsealed(dir)
+	if err != nil {
 		return err
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
@@ -126,7 +127,7 @@ func (m *Module) compileCached(wasm []byte) error {
 	if err := m.compileWith(wasm, cache); err != nil {
 		return errors.Join(err, cache.Close(context.Background()))
 	}
-	if err := seal(dir); err != nil {
+	if err := seal(dir, sealed); err != nil {
 		m.options.Log(abi.LogWarn, fmt.Sprintf("the compiled code of module %q could not be kept in %s: %v", m.name, m.options.CacheDir, err))
 	}
 	return nil

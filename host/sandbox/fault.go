@@ -20,8 +20,8 @@ type Fault struct {
 	// Function is the index in the manifest of the function called, or -1 when the
 	// fault was in none, such as in wasmstream_in.
 	Function int
-	// Message tells more, for people: what the guest gave to fail, the engine's
-	// words for a trap, what was last written to stderr before an exit.
+	// Message tells more, for people: what the guest gave to fail, or the engine's
+	// words for a trap and what the guest wrote to stderr before it.
 	Message string
 	// Backtrace names the guest's functions, the innermost first.
 	Backtrace []string
@@ -118,9 +118,27 @@ func (i *Instance) fault(entry string, function int, err error) error {
 	case strings.Contains(text, stackOverflow):
 		f.Kind, f.Message = abi.FaultTooDeep, "its calls are nested too deeply (endless recursion?)"
 	default:
-		f.Message = "the code trapped: " + text
+		f.Message = i.withStderr("the code trapped: " + text)
+		if outOfMemory(f.Message) {
+			f.Kind = abi.FaultOutOfMemory
+		}
 	}
 	return i.die(f)
+}
+
+// withStderr adds what the guest wrote before its end: a panic of Go or Rust says
+// there why, and then traps.
+func (i *Instance) withStderr(message string) string {
+	if written := i.stderrHead(); written != "" {
+		return message + "; it wrote: " + written
+	}
+	return message
+}
+
+// outOfMemory recognizes the last words of the runtimes of Go and Rust: a guest
+// whose memory may not grow gets no trap of its own for it.
+func outOfMemory(message string) bool {
+	return strings.Contains(message, "fatal error: out of memory") || strings.Contains(message, "memory allocation of ")
 }
 
 // badAnswer turns a refused pointer or length into a Fault and kills the instance.

@@ -197,7 +197,7 @@ func (s *scanner) memorySection() {
 }
 
 func (s *scanner) globalSection() {
-	s.globals = s.count("globals", 4, globalsMax)
+	s.globals = s.count("globals", 3, globalsMax)
 	for range s.globals {
 		s.valueType("a global's type")
 		start := s.at
