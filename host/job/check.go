@@ -49,7 +49,7 @@ func (c *checker) warn(n *node, path, format string, args ...any) {
 // last is the last part of a path: what messages call the value.
 func last(path string) string {
 	if path == "" {
-		return "the job file"
+		return "The job file"
 	}
 	return path[strings.LastIndexByte(path, '.')+1:]
 }
@@ -105,7 +105,7 @@ func (c *checker) checkFields(n *node, s *shape, path string) {
 		i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == e.key })
 		at := join(path, e.key)
 		if i < 0 {
-			c.unknownField(e, s, path)
+			c.unknownField(n, e, s, path)
 			continue
 		}
 		f := s.fields[i]
@@ -126,7 +126,7 @@ func (c *checker) checkFields(n *node, s *shape, path string) {
 		}
 	}
 	for _, f := range s.fields {
-		if f.required && n.get(f.name) == nil {
+		if f.required && !n.has(f.name) {
 			c.wrong(n, path, "The field %s is missing%s", f.name, explained(f.doc))
 		}
 	}
@@ -144,11 +144,14 @@ func explained(doc string) string {
 	return " (" + strings.ToLower(doc[:1]) + doc[1:] + ")"
 }
 
-func (c *checker) unknownField(e entry, s *shape, path string) {
+func (c *checker) unknownField(n *node, e entry, s *shape, path string) {
 	at := join(path, e.key)
 	names := make([]string, len(s.fields))
 	for i, f := range s.fields {
 		names[i] = f.name
+	}
+	if near := nearest(e.key, names); near != "" {
+		n.meant = append(n.meant, near)
 	}
 	where := "A job"
 	if path != "" {
@@ -161,14 +164,19 @@ func (c *checker) unknownField(e entry, s *shape, path string) {
 	c.add(e.line, e.column, at, "%s has no field %s%s", where, quote(e.key), suggest(e.key, names, "its fields are "))
 }
 
+// nearest is the known name that a wrong one probably stands for, or "".
+func nearest(name string, known []string) string {
+	if len(name) > 2*NameBytesMax {
+		return "" // the search takes time that grows with both lengths
+	}
+	return stream.Nearest(name, known)
+}
+
 // suggest ends a sentence about an unknown name: with the nearest one, else
 // with all of them.
 func suggest(name string, known []string, all string) string {
-	const nearBytesMax = 256 // Nearest takes time that grows with both lengths
-	if len(name) <= nearBytesMax {
-		if near := stream.Nearest(name, known); near != "" {
-			return "; did you mean " + near + "?"
-		}
+	if near := nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
 	}
 	const most = 20
 	if len(known) == 0 {
@@ -194,6 +202,7 @@ func (c *checker) checkChoice(n *node, s *shape, group choice, path string) {
 		}
 	}
 	switch {
+	case slices.ContainsFunc(group.names, func(name string) bool { return slices.Contains(n.meant, name) }):
 	case len(there) == 0:
 		c.wrong(n, path, "%s needs %s %s: %s", path, article(group.noun), group.noun, strings.Join(offered, ", "))
 	case len(there) > 1:
@@ -213,13 +222,11 @@ func (c *checker) checkNamed(n *node, s *shape, path string) {
 	for _, e := range n.entries {
 		at := join(path, e.key)
 		if message := nameProblem(e.key, s.columns); message != "" {
-			c.add(e.line, e.column, at, "%s %s is no name of a %s: %s", title(s.noun), quote(e.key), s.noun, message)
+			c.add(e.line, e.column, at, "%s cannot be the name of a %s: %s", quote(e.key), s.noun, message)
 		}
 		c.check(e.value, s.of, at)
 	}
 }
-
-func title(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 
 // nameProblem says what is wrong with a name, "" if nothing is. Dots would be
 // ambiguous: they stand between a step and its output, a module and its function.

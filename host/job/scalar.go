@@ -124,11 +124,17 @@ func (c *checker) checkWord(n *node, s *shape, path string) {
 	switch {
 	case n.form != mappingForm && slices.Contains(s.words, word):
 		n.ok = true
+	case slices.Contains(s.words, word):
+		c.add(line, column, path, "%s must be the word %s alone; it is a mapping", last(path), word)
 	case slices.Contains(s.later, word):
 		c.later(line, column, path, "The %s %s is not offered yet", last(path), word)
 	default:
 		all := slices.Concat(s.words, s.later)
-		c.add(line, column, path, "%s cannot be %s%s", last(path), quote(word), suggest(word, all, "it is one of "))
+		known := "it is one of "
+		if len(all) == 1 {
+			known = "it must be "
+		}
+		c.add(line, column, path, "%s cannot be %s%s", last(path), quote(word), suggest(word, all, known))
 	}
 }
 
@@ -244,7 +250,7 @@ func durationProblem(n *node, s *shape) string {
 	case message != "":
 		return quote(n.written) + " " + message
 	case s.min == 1 && ms < 1:
-		return "must be longer than nothing; it is " + n.written
+		return "must be positive; it is " + n.written
 	case s.min == 0 && ms < 0:
 		return "must not be negative; it is " + n.written
 	case ms > s.max:

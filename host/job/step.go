@@ -75,11 +75,14 @@ func (b *builder) checkOperation(p *producer) bool {
 	if len(there) == 1 && there[0] != "window" {
 		return false // not offered yet, which was told
 	}
-	if from == nil {
+	if from == nil && !n.has("from") {
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
 	}
 	if window != nil {
 		return window.ok
+	}
+	if n.has("window") {
+		return false
 	}
 	for _, name := range []string{"aggregate", "key-by", "apply"} {
 		if n.get(name) != nil {
@@ -113,6 +116,9 @@ func (b *builder) window(p *producer, n *node) *Window {
 // keyBy finds the key's columns; nil if one of them is not known.
 func (b *builder) keyBy(p *producer) []stream.Field {
 	n, at := p.node.get("key-by"), p.path+".key-by"
+	if n == nil && p.node.has("key-by") {
+		return nil
+	}
 	if n == nil {
 		b.wrong(p.node, p.path, "The step %s has a window and no key-by, the columns that its records are grouped by", p.name)
 		return nil
@@ -159,7 +165,7 @@ func (b *builder) column(p *producer, n *node, name, path string) int {
 func (b *builder) aggregate(p *producer) (fields []stream.Field, known bool) {
 	n, w, at := p.node.get("aggregate"), p.step.Window, p.path+".aggregate"
 	if n == nil {
-		if p.node.get("apply") == nil {
+		if !p.node.has("apply") && !p.node.has("aggregate") {
 			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, so nothing to put out", p.name)
 		}
 		return nil, false
@@ -214,6 +220,9 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys int) bool 
 		n, at := p.node.get("aggregate"), p.path+".aggregate"
 		if i >= len(fields)-2 && j < keys {
 			n, at = p.node.get("key-by"), p.path+".key-by"
+		}
+		if e := n.get(f.Name); e != nil {
+			n, at = e, join(at, f.Name)
 		}
 		b.wrong(n, at, "The output of the step %s would have two columns %s: of %s and of %s", p.name, f.Name, owner(j), owner(i))
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -37,7 +38,7 @@ const (
 )
 
 var formNames = [...]string{
-	nullForm: "empty", boolForm: "true or false", intForm: "a number", floatForm: "a number",
+	nullForm: "empty", boolForm: "a truth value", intForm: "a number", floatForm: "a number",
 	textForm: "text", mappingForm: "a mapping", listForm: "a list",
 }
 
@@ -50,10 +51,11 @@ type node struct {
 	written  string // of a scalar, as in the file: what messages show, since variables hold secrets
 	entries  []entry
 	items    []*node
+	meant    []string // fields that unknown ones are probably misspelt for: not missing, then
 	size     int // nodes in it, repeated ones counted each time
 	expanded bool
-	ok       bool        // its shape was checked and is right
-	number   int64       // of an integer, duration (ms) or size (bytes) that is ok
+	ok       bool         // its shape was checked and is right
+	number   int64        // of an integer, duration (ms) or size (bytes) that is ok
 	typ      *stream.Type // of a type that is ok
 }
 
@@ -76,6 +78,9 @@ func (n *node) get(key string) *node {
 	}
 	return nil
 }
+
+// has tells whether a mapping has a field, under its name or misspelt.
+func (n *node) has(key string) bool { return n.get(key) != nil || slices.Contains(n.meant, key) }
 
 // shown is the value as a message quotes it.
 func (n *node) shown() string {

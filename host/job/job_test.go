@@ -1,0 +1,148 @@
+package job
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/wasmstream/wasmstream/abi"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata and docs/job.schema.json")
+
+// run parses the job of an archive with the archive's modules (manifests as
+// JSON in files NAME.wasm) and environment, and tells plan and warnings or
+// problems.
+func run(a *txtar.Archive) string {
+	o := Options{File: "job.yaml", Dir: "/jobs", Getenv: func(string) (string, bool) { return "", false }}
+	var text []byte
+	manifests := map[string][]byte{}
+	for _, f := range a.Files {
+		switch {
+		case f.Name == "job.yaml":
+			text = f.Data
+		case f.Name == "test":
+			o.Test = true
+		case f.Name == "env":
+			vars := map[string]string{}
+			for line := range strings.Lines(string(f.Data)) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+				vars[name] = value
+			}
+			o.Getenv = func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+		case strings.HasSuffix(f.Name, ".wasm"):
+			manifests[filepath.Join(o.Dir, f.Name)] = f.Data
+		}
+	}
+	o.Manifest = func(m Module) (*abi.Manifest, error) {
+		text, ok := manifests[m.Path]
+		if !ok {
+			return nil, errors.New("there is no such file")
+		}
+		return abi.ParseManifestJSON(text)
+	}
+	j, err := Parse(text, o)
+	return outcome(j, err)
+}
+
+// outcome writes what Parse gave; what is not offered yet is marked by a ~.
+func outcome(j *Job, err error) string {
+	var b strings.Builder
+	var problems Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			if p.Unsupported {
+				b.WriteString("~ ")
+			}
+			b.WriteString(p.String() + "\n")
+		}
+		return b.String()
+	}
+	for _, w := range j.Warnings {
+		b.WriteString("warning: " + w.String() + "\n")
+	}
+	return b.String() + j.String()
+}
+
+// TestText runs testdata/*.txtar: the section "want" of each case is the plan,
+// or all problems. Cases follow each other, each begun by a section "case NAME".
+func TestText(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no testdata", err)
+	}
+	for _, path := range files {
+		whole, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := &txtar.Archive{Comment: whole.Comment}
+		for _, c := range cases(whole) {
+			want := -1
+			for i, f := range c.Files {
+				if f.Name == "want" {
+					want = i
+				}
+			}
+			got := run(c)
+			switch {
+			case *update && want < 0:
+				c.Files = append(c.Files, txtar.File{Name: "want", Data: []byte(got)})
+			case *update:
+				c.Files[want].Data = []byte(got)
+			case want < 0:
+				t.Errorf("%s: %s: no section want", path, c.Files[0].Name)
+			default:
+				if d := cmp.Diff(string(c.Files[want].Data), got); d != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", path, c.Files[0].Name, d)
+				}
+			}
+			out.Files = append(out.Files, c.Files...)
+		}
+		if *update {
+			if err := os.WriteFile(path, txtar.Format(out), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// cases splits an archive at its sections "case …".
+func cases(a *txtar.Archive) []*txtar.Archive {
+	var list []*txtar.Archive
+	for _, f := range a.Files {
+		if strings.HasPrefix(f.Name, "case ") {
+			list = append(list, &txtar.Archive{})
+		}
+		c := list[len(list)-1]
+		c.Files = append(c.Files, f)
+	}
+	return list
+}
+
+// TestJSONSchema holds docs/job.schema.json to the table (invariant T).
+func TestJSONSchema(t *testing.T) {
+	const path = "../../docs/job.schema.json"
+	got := JSONSchema()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("docs/job.schema.json is not what the table says; go test ./host/job -run JSONSchema -update rewrites it (-want +got):\n%s", d)
+	}
+}
