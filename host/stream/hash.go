@@ -8,17 +8,26 @@ import (
 // Hash is the hash of a row, BinaryRowData.hashCode: murmur3 with seed 42 over
 // the row's 4-byte words, the header among them.
 func (r Row) Hash() uint32 {
-	h := uint32(42)
-	n := len(r)
-	b := r
-	for len(b) >= 8 {
-		w := binary.LittleEndian.Uint64(b)
+	h := uint32(hashSeed)
+	i := 0
+	// Most keys are +I without a NULL among up to 56 columns: their first 8
+	// bytes are zero. Each word waits for the one before, so skipping two of
+	// the four or six words of a short key is what makes it faster.
+	if len(r) >= 8 && binary.LittleEndian.Uint64(r) == 0 {
+		h, i = hashAfterZeroes, 8
+	}
+	for ; i+8 <= len(r); i += 8 {
+		w := binary.LittleEndian.Uint64(r[i : i+8])
 		h = murmurMix(h, uint32(w))
 		h = murmurMix(h, uint32(w>>32))
-		b = b[8:]
 	}
-	return murmurFinish(h, uint32(n))
+	return murmurFinish(h, uint32(len(r)))
 }
+
+const (
+	hashSeed        = 42
+	hashAfterZeroes = 0x11737b65 // murmurMix(murmurMix(hashSeed, 0), 0)
+)
 
 func murmurMix(h, k uint32) uint32 {
 	k *= 0xcc9e2d51
