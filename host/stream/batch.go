@@ -53,6 +53,14 @@ func (b *Batch) Reset() {
 	b.starts = append(b.starts[:0], 0)
 }
 
+// CopyFrom makes the batch equal to another.
+func (b *Batch) CopyFrom(o *Batch) {
+	b.Marks = append(b.Marks[:0], o.Marks...)
+	b.times = append(b.times[:0], o.times...)
+	b.starts = append(b.starts[:0], o.starts...)
+	b.data = append(b.data[:0], o.data...)
+}
+
 // Append copies a row to the end.
 func (b *Batch) Append(r Row, t EventTime) {
 	b.data = append(b.data, r...)
@@ -76,4 +84,23 @@ func (b *Batch) Mark(kind MarkKind, value int64) {
 		return
 	}
 	b.Marks = append(b.Marks, Mark{At: at, Kind: kind, Value: value})
+}
+
+// StampOnEvent marks, behind each row from number from on whose event time is
+// the greatest so far, the watermark that follows: that time less delay (ms)
+// and one. It takes and returns the greatest time and the last watermark; rows
+// without event time are passed over.
+func (b *Batch) StampOnEvent(from int, greatest, last EventTime, delay int64) (EventTime, EventTime) {
+	for i := from; i < len(b.times); i++ {
+		t := b.times[i]
+		if t <= greatest {
+			continue
+		}
+		greatest = t
+		if w := t.Add(-delay).Add(-1); w > last {
+			last = w
+			b.Marks = append(b.Marks, Mark{At: int32(i + 1), Kind: MarkWatermark, Value: int64(w)})
+		}
+	}
+	return greatest, last
 }

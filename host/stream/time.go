@@ -48,4 +48,8 @@ func (t EventTime) String() string {
 type Clock interface {
 	// Now is the present moment; it never goes back.
 	Now() ProcTime
+	// Alarm arranges for ring to be called once, at the given moment or soon after
+	// it, from any goroutine. A clock has one alarm: the next call
+	// replaces it, and one with a nil ring only cancels.
+	Alarm(at ProcTime, ring func())
 }

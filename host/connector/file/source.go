@@ -1,0 +1,193 @@
+// Package file reads records from a file and writes them to one: newline-
+// delimited, whatever the format of the lines.
+//
+// Invariants:
+//
+//	(L) Memory is bounded: a chunk holds chunkBytes, or one record of at most
+//	    RecordBytesMax; a longer one is passed over and reported, never held.
+//	(F) A sink's file stands at its name complete, or what stood there before
+//	    stays: until Commit everything goes to a part file beside it.
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/wasmstream/wasmstream/host/connector"
+)
+
+// chunkBytes is what a chunk holds if records are shorter: large enough that
+// handing it on costs nothing, small enough to stay in the cache until it is
+// decoded.
+const chunkBytes = 128 << 10
+
+// Source reads the lines of a file. A last line without a newline counts.
+type Source struct {
+	path      string
+	shown     string
+	recordMax int
+	file      atomic.Pointer[os.File]
+	size      int64
+	next      connector.Position
+	rest      []byte // read, behind the last chunk
+	ended     bool   // the file has no more than rest
+}
+
+// NewSource makes a source over the file at path; shown is the path as the user
+// wrote it, and recordMax the bytes of the longest record that is not a fault.
+func NewSource(path, shown string, recordMax int) *Source {
+	s := &Source{path: path, shown: shown, recordMax: recordMax}
+	if info, err := os.Stat(path); err == nil {
+		s.size = info.Size()
+	}
+	return s
+}
+
+// Size implements connector.Source.
+func (s *Source) Size() int64 { return s.size }
+
+// Open implements connector.Source.
+func (s *Source) Open(at connector.Position) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return explain(err, "cannot read", s.shown)
+	}
+	s.file.Store(f)
+	info, err := f.Stat()
+	if err != nil {
+		return explain(err, "cannot read", s.shown)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("cannot read %s: it is a folder, not a file", s.shown)
+	}
+	if at.Offset > 0 && info.Mode().IsRegular() && info.Size() < at.Offset {
+		return fmt.Errorf("cannot go on in %s at byte %d: the file has only %d bytes", s.shown, at.Offset, info.Size())
+	}
+	s.next, s.rest, s.ended = at, s.rest[:0], false
+	if at.Offset > 0 {
+		_, err = f.Seek(at.Offset, io.SeekStart)
+	}
+	return err
+}
+
+// explain says what failed with the path that the user knows.
+func explain(err error, what, shown string) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("%s %s: %w", what, shown, err)
+}
+
+// Read implements connector.Source.
+func (s *Source) Read(c *connector.Chunk) error {
+	c.Start = s.next
+	c.Data = append(c.Data, s.rest...)
+	s.rest = s.rest[:0]
+	if err := s.fill(c); err != nil {
+		return err
+	}
+	if s.split(c); len(c.Ends) == 0 {
+		switch {
+		case len(c.Data) == 0:
+			return io.EOF
+		case s.ended && len(c.Data) <= s.recordMax && bytes.IndexByte(c.Data, '\n') < 0:
+			c.Ends = append(c.Ends, uint32(len(c.Data))) // a last line without a newline
+		default:
+			return s.passOver(c)
+		}
+	}
+	end := c.Ends[len(c.Ends)-1]
+	s.rest = append(s.rest, c.Data[end:]...)
+	c.Data = c.Data[:end]
+	s.next.Offset += int64(end)
+	s.next.Record += int64(len(c.Ends))
+	return nil
+}
+
+// fill reads until the chunk has its size and at least one line, or one line is
+// too long.
+func (s *Source) fill(c *connector.Chunk) error {
+	for want := chunkBytes; !s.ended; want *= 2 {
+		want = min(want, max(s.recordMax+1, chunkBytes))
+		if err := s.readTo(c, want); err != nil {
+			return err
+		}
+		if bytes.IndexByte(c.Data, '\n') >= 0 || len(c.Data) > s.recordMax {
+			return nil
+		}
+	}
+	return nil
+}
+
+// readTo reads until the chunk has want bytes or the file ends.
+func (s *Source) readTo(c *connector.Chunk, want int) error {
+	if cap(c.Data) < want {
+		c.Data = append(make([]byte, 0, want), c.Data...)
+	}
+	for len(c.Data) < want && !s.ended {
+		n, err := s.file.Load().Read(c.Data[len(c.Data):want])
+		c.Data = c.Data[:len(c.Data)+n]
+		if errors.Is(err, io.EOF) {
+			s.ended = true
+		} else if err != nil {
+			return explain(err, "cannot read", s.shown)
+		}
+	}
+	return nil
+}
+
+// split finds the ends of the chunk's lines, up to one that is too long.
+func (s *Source) split(c *connector.Chunk) {
+	at := 0
+	for {
+		n := bytes.IndexByte(c.Data[at:], '\n')
+		if n < 0 {
+			return
+		}
+		if n > s.recordMax {
+			return
+		}
+		at += n + 1
+		c.Ends = append(c.Ends, uint32(at))
+	}
+}
+
+// passOver skips the line that the chunk begins with, which is too long, and
+// reports it.
+func (s *Source) passOver(c *connector.Chunk) error {
+	length := int64(0)
+	for {
+		if n := bytes.IndexByte(c.Data, '\n'); n >= 0 {
+			s.rest = append(s.rest, c.Data[n+1:]...)
+			length += int64(n)
+			s.next.Offset += length + 1
+			break
+		}
+		length += int64(len(c.Data))
+		if s.ended {
+			s.next.Offset += length
+			break
+		}
+		c.Data = c.Data[:0]
+		if err := s.readTo(c, chunkBytes); err != nil {
+			return err
+		}
+	}
+	c.Data = c.Data[:0]
+	c.Fault = fmt.Errorf("the line has %d bytes, and the limit is %d; set the source's record-bytes-max if it is meant to be so long", length, s.recordMax)
+	s.next.Record++
+	return nil
+}
+
+// Close implements connector.Source.
+func (s *Source) Close() error {
+	if f := s.file.Swap(nil); f != nil {
+		return f.Close()
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/aggregate"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// builder turns a plan into tasks and connects them.
+type builder struct {
+	job     *Job
+	plan    *job.Job
+	config  Config
+	streams map[job.StreamRef][]producer // the tasks that put each stream out
+}
+
+// producer is one task's output of a stream.
+type producer struct {
+	node *node
+	out  *output
+}
+
+func (b *builder) build() error {
+	for _, s := range b.plan.Sources {
+		if err := b.source(s); err != nil {
+			return fmt.Errorf("source %s: %w", s.Name, err)
+		}
+	}
+	for _, s := range b.plan.Steps {
+		if err := b.step(s); err != nil {
+			return fmt.Errorf("step %s: %w", s.Name, err)
+		}
+	}
+	for _, s := range b.plan.Sinks {
+		if err := b.sink(s); err != nil {
+			return fmt.Errorf("sink %s: %w", s.Name, err)
+		}
+	}
+	b.job.sched.order()
+	return nil
+}
+
+// stream returns a new output of a task and makes it known.
+func (b *builder) output(ref job.StreamRef, n *node) *output {
+	out := newOutput(b.config.Limits)
+	b.streams[ref] = append(b.streams[ref], producer{n, out})
+	return out
+}
+
+// source level: the reader, its decoders and the head of the source.
+func (b *builder) source(s *job.Source) error {
+	from := sourceState{MaxTime: stream.MinTime}
+	if b.config.Restore != nil {
+		var ok bool
+		if from, ok = b.config.Restore.sources[s.Name]; !ok {
+			return fmt.Errorf("the snapshot has no source of that name")
+		}
+	}
+	b.job.check.expected++
+	if s.Connector.Test {
+		b.feed(s, from)
+		return nil
+	}
+	src, err := b.config.Source(s)
+	if err != nil {
+		return err
+	}
+	b.job.sources = append(b.job.sources, openSource{s.Name, src})
+	stats := &SourceStats{}
+	stats.Watermark.Store(int64(stream.MinTime))
+	stats.Bytes.Store(from.Position.Offset)
+	b.job.stats.sources = append(b.job.stats.sources, stats)
+
+	read := &readTask{name: s.Name, source: src, start: from.Position}
+	reader := b.job.sched.add("read "+s.Name, 0, read, true)
+	marks := newWatermarks(s.Watermark, b.config.Clock)
+	marks.max = from.MaxTime
+	head := &sourceTask{
+		name: s.Name, marks: marks, skip: s.OnError == job.Skip, check: b.job.check, stats: stats,
+		position: from.Position, flush: b.flushTimer(), report: b.reporter(s.Name),
+	}
+	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
+	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
+	b.job.check.sources = append(b.job.check.sources, head.node)
+	for range b.config.Decoders {
+		if err := b.decoder(s, read, reader, head); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sourceTask) error {
+	decoder, err := b.config.Decoder(s)
+	if err != nil {
+		return err
+	}
+	t := &decodeTask{
+		decoder: decoder, writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
+		in:  newPipe(func() *chunk { return new(chunk) }),
+		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
+	}
+	if s.EventTime >= 0 {
+		c := s.Output.Column(s.EventTime)
+		t.eventTime = &c
+	}
+	n := b.job.sched.add("decode "+s.Name, 1, t, false)
+	t.in.producer, t.in.consumer = reader, n
+	t.out.producer, t.out.consumer = n, head.node
+	read.pipes = append(read.pipes, t.in)
+	head.in = append(head.in, t.out)
+	return nil
+}
+
+// reportedMax is how many skipped records of a source are told of one by one.
+const reportedMax = 10
+
+func (b *builder) reporter(source string) func(error) {
+	told := 0
+	return func(err error) {
+		if told++; told <= reportedMax {
+			b.config.Log.Warn("record skipped", "source", source, "error", err)
+		}
+		if told == reportedMax {
+			b.config.Log.Warn("further records that are skipped are only counted", "source", source)
+		}
+	}
+}
+
+func (b *builder) flushTimer() flushTimer {
+	return flushTimer{clock: b.config.Clock, timeout: stream.ProcTime(b.plan.BufferTimeout.Milliseconds())}
+}
+
+func (b *builder) feed(s *job.Source, from sourceState) {
+	t := &feedTask{name: s.Name, check: b.job.check, ended: from.Ended, resumed: from.Ended}
+	t.node = b.job.sched.add("feed "+s.Name, 2, t, false)
+	t.out = b.output(job.StreamRef{Name: s.Name}, t.node)
+	b.job.check.sources = append(b.job.check.sources, t.node)
+	b.job.feeds[s.Name] = &Feed{task: t}
+}
+
+// task registers a task of a step or sink with its operator, which make gives.
+func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
+	level := 0
+	for _, ref := range from {
+		for _, p := range b.streams[ref] {
+			level = max(level, p.node.level+1)
+		}
+	}
+	t := &operatorTask{name: name, flush: b.flushTimer()}
+	t.node = b.job.sched.add(name, level, t, false)
+	b.job.check.expected++
+	return t
+}
+
+// connect leads the streams to the tasks of one step or sink: by key where there
+// are several.
+func (b *builder) connect(from []job.StreamRef, tasks []*operatorTask, input *stream.Schema, key []int) {
+	for _, ref := range from {
+		for _, p := range b.streams[ref] {
+			r := &route{limits: b.config.Limits, maxParallelism: b.plan.MaxParallelism}
+			if len(tasks) > 1 {
+				r.key = stream.NewProjection(input, key)
+				r.pending = make([]*stream.Batch, len(tasks))
+			}
+			for _, t := range tasks {
+				pipe := newPipe(func() *stream.Batch { return new(stream.Batch) })
+				pipe.producer, pipe.consumer = p.node, t.node
+				r.pipes = append(r.pipes, pipe)
+				t.in.connect(pipe)
+			}
+			p.out.routes = append(p.out.routes, r)
+		}
+	}
+}
+
+func (b *builder) step(s *job.Step) error {
+	main := job.StreamRef{Name: s.Name}
+	stats := &StepStats{}
+	b.job.stats.steps[s.Name] = stats
+	if s.Window == nil {
+		t := b.task("step "+s.Name, s.From)
+		t.op = &relay{out: b.output(main, t.node), shot: func(int64) { b.job.check.task(s.Name, nil) }}
+		b.connect(s.From, []*operatorTask{t}, s.Input, nil)
+		return nil
+	}
+	tasks := make([]*operatorTask, b.plan.Parallelism)
+	for i := range tasks {
+		t := b.task("step "+s.Name, s.From)
+		op, err := b.window(s, t.node, stats)
+		if err != nil {
+			return err
+		}
+		if err := b.restore(s.Name, op.backend, i); err != nil {
+			return err
+		}
+		t.op, tasks[i] = op, t
+	}
+	b.connect(s.From, tasks, s.Input, s.KeyBy)
+	return nil
+}
+
+func (b *builder) window(s *job.Step, n *node, stats *StepStats) (*windowOperator, error) {
+	w := s.Window
+	options := window.Options{
+		Assigner:        window.Tumbling{Size: w.Tumbling.Size, Offset: w.Tumbling.Offset},
+		AllowedLateness: w.AllowedLateness,
+	}
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	o := &windowOperator{
+		core: window.New(options), key: stream.NewProjection(s.Input, s.KeyBy), stats: stats, now: stream.MinTime,
+		out:  b.output(job.StreamRef{Name: s.Name}, n),
+		shot: func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
+	}
+	if w.LateOutput != "" {
+		o.late = b.output(job.StreamRef{Name: s.Name, Output: w.LateOutput}, n)
+	}
+	if w.Function != nil {
+		return o, b.guest(s, o)
+	}
+	calls := make([]aggregate.Call, len(w.Aggregates))
+	for i, a := range w.Aggregates {
+		calls[i] = aggregate.Call{Name: a.Name, Kind: aggregate.Kind(a.Kind), Input: a.Column}
+	}
+	fn, err := aggregate.New(s.Input, calls)
+	if err != nil {
+		return nil, err
+	}
+	o.backend = state.NewMemory(fn.Accumulator().FixedBytes(), b.plan.MaxParallelism)
+	o.fn = &native{
+		fn: fn, backend: o.backend, out: o.out,
+		results: newResults(s.Input.Project(s.KeyBy), fn.Result(), s.Output),
+		row:     make(stream.Row, fn.Result().FixedBytes()),
+	}
+	return o, nil
+}
+
+// guest gives a windowed step its Wasm function, in an instance of its own.
+func (b *builder) guest(s *job.Step, o *windowOperator) error {
+	f := s.Window.Function
+	if !f.Accumulator.IsFixedWidth() {
+		return fmt.Errorf("function %s has an accumulator of variable width, %s, which is not offered yet", f.Name, f.Accumulator)
+	}
+	instance, err := b.config.Guest(f)
+	if err != nil {
+		return err
+	}
+	b.job.guests = append(b.job.guests, instance)
+	o.backend = state.NewMemory(f.Accumulator.FixedBytes(), b.plan.MaxParallelism)
+	g := &guest{
+		instance: instance, function: uint32(f.Index), name: f.Name,
+		input: stream.NewProjection(s.Input, f.Input), result: f.Result, stride: f.Accumulator.FixedBytes(),
+		backend: o.backend, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows),
+		results: newResults(s.Input.Project(s.KeyBy), f.Result, s.Output),
+	}
+	o.fn = g
+	return g.open(f.Parameters)
+}
+
+// restore gives a task the key groups that it owns now.
+func (b *builder) restore(step string, backend state.Backend, subtask int) error {
+	if b.config.Restore == nil {
+		return nil
+	}
+	for group, entries := range b.config.Restore.steps[step] {
+		if stream.SubtaskOf(group, b.plan.MaxParallelism, b.plan.Parallelism) != subtask {
+			continue
+		}
+		if err := backend.Restore(entries); err != nil {
+			return fmt.Errorf("key group %d: %w", group, err)
+		}
+	}
+	return nil
+}
+
+func (b *builder) sink(s *job.Sink) error {
+	t := b.task("sink "+s.Name, s.From)
+	stats := &SinkStats{}
+	b.job.stats.sinks[s.Name] = stats
+	stats.Watermark.Store(int64(stream.MinTime))
+	b.connect(s.From, []*operatorTask{t}, s.Input, nil)
+	if s.Connector.Test {
+		t.op = &collector{
+			name: s.Name, stats: stats, collect: b.config.Collect,
+			shot: func(epoch int64) { b.job.check.sink(s.Name, epoch, 0) },
+		}
+		return nil
+	}
+	encoder, err := b.config.Encoder(s)
+	if err != nil {
+		return err
+	}
+	sink, err := b.config.Sink(s)
+	if err != nil {
+		return err
+	}
+	return b.writer(s, t, &sinkOperator{encoder: encoder, stats: stats}, sink)
+}
+
+func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink connector.Sink) error {
+	b.job.sinks = append(b.job.sinks, openSink{s.Name, sink})
+	w := &writeTask{name: s.Name, sink: sink, check: b.job.check, onEnded: b.job.sinkEnded}
+	if b.config.Restore != nil {
+		var ok bool
+		if w.start, ok = b.config.Restore.sinks[s.Name]; !ok {
+			return fmt.Errorf("the snapshot has no sink of that name")
+		}
+	}
+	n := b.job.sched.add("write "+s.Name, t.node.level+1, w, true)
+	op.pipe = newPipe(func() *block { return new(block) })
+	op.pipe.producer, op.pipe.consumer = t.node, n
+	w.pipe = op.pipe
+	t.op = op
+	b.job.openSinks.Add(1)
+	return nil
+}

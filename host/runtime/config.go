@@ -1,0 +1,56 @@
+package runtime
+
+import (
+	"log/slog"
+
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/format"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// Config is what a job runs with. The functions choose implementations; those
+// that the job does not need may be nil.
+type Config struct {
+	Workers  int // goroutines that step tasks; default 1
+	Decoders int // of each source; default Workers
+	Limits   Limits
+	Clock    stream.Clock
+	Log      *slog.Logger
+
+	Source  func(*job.Source) (connector.Source, error)
+	Decoder func(*job.Source) (format.Decoder, error)
+	Sink    func(*job.Sink) (connector.Sink, error)
+	Encoder func(*job.Sink) (format.Encoder, error)
+	Guest   func(*job.Function) (Guest, error)
+
+	// Collect gets what reaches the sinks of a scenario (job.Connector.Test).
+	Collect func(sink string, r stream.Row, t stream.EventTime)
+
+	// Restore is what the job goes on from; nil: from the beginning.
+	Restore *Snapshot
+}
+
+// The defaults of Limits.
+const (
+	defaultBatchRows  = 2048
+	defaultBatchBytes = 256 << 10
+)
+
+// withDefaults fills in what is zero.
+func (c Config) withDefaults() Config {
+	c.Workers = max(c.Workers, 1)
+	if c.Decoders == 0 {
+		c.Decoders = c.Workers
+	}
+	if c.Limits.BatchRows == 0 {
+		c.Limits.BatchRows = defaultBatchRows
+	}
+	if c.Limits.BatchBytes == 0 {
+		c.Limits.BatchBytes = defaultBatchBytes
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}

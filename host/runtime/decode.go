@@ -1,0 +1,114 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/format"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// decodeTask turns the chunks it is dealt into batches of rows. Several work on
+// one source; sourceTask puts their batches back in order.
+type decodeTask struct {
+	in        *pipe[*chunk]
+	out       *pipe[*decoded]
+	decoder   format.Decoder
+	writer    *stream.RowWriter
+	eventTime *stream.Column // nil: none
+	limits    Limits
+
+	chunk  *chunk // being decoded
+	record int    // next of its records
+}
+
+// decoded is a batch of rows with what became of the records it was made from.
+type decoded struct {
+	batch  *stream.Batch
+	end    connector.Position // behind the last record
+	faults []recordFault
+	last   bool // of its chunk
+	ended  bool // of the input
+}
+
+// recordFault is a record that could not be decoded.
+type recordFault struct {
+	record int64 // number from 0
+	err    error
+}
+
+var errNoEventTime = errors.New("is null or missing, and it is the event time")
+var errLeastTime = errors.New("is the least of all timestamps, which stands for none")
+
+func (t *decodeTask) step() (outcome, error) {
+	for range stepBatches {
+		if t.chunk == nil {
+			var ok bool
+			if t.chunk, ok = t.in.receive(); !ok {
+				return outcome{}, nil
+			}
+			t.record = 0
+		}
+		d, ok := t.out.take()
+		if !ok {
+			return outcome{}, nil
+		}
+		t.decode(d)
+		if d.last {
+			t.in.giveBack(t.chunk)
+			t.chunk = nil
+		}
+		t.out.send(d)
+	}
+	return outcome{more: true}, nil
+}
+
+// decode fills one batch from the chunk.
+func (t *decodeTask) decode(d *decoded) {
+	c, b := t.chunk, d.batch
+	b.Reset()
+	d.faults = d.faults[:0]
+	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
+		from := uint32(0)
+		if t.record > 0 {
+			from = c.Ends[t.record-1]
+		}
+		if err := t.decodeRecord(b, c.Data[from:c.Ends[t.record]]); err != nil {
+			d.faults = append(d.faults, recordFault{c.Start.Record + int64(t.record), err})
+		}
+		t.record++
+	}
+	d.last, d.ended = t.record == len(c.Ends), c.end
+	d.end = c.Start
+	if t.record > 0 {
+		d.end.Offset += int64(c.Ends[t.record-1])
+		d.end.Record += int64(t.record)
+	}
+	if d.last && c.Fault != nil {
+		d.faults = append(d.faults, recordFault{d.end.Record, c.Fault})
+	}
+}
+
+func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
+	record = bytes.TrimRight(record, "\r\n")
+	if len(record) == 0 {
+		return nil // a blank line
+	}
+	t.writer.Begin(b, stream.Insert)
+	if err := t.decoder.Decode(record, t.writer); err != nil {
+		return err
+	}
+	at := stream.MinTime
+	if t.eventTime != nil {
+		row := t.writer.Row()
+		if t.eventTime.IsNull(row) {
+			return &format.Error{Column: t.eventTime.Name, Reason: errNoEventTime.Error()}
+		}
+		if at = stream.EventTime(t.eventTime.Int64(row)); at == stream.MinTime {
+			return &format.Error{Column: t.eventTime.Name, Reason: errLeastTime.Error()}
+		}
+	}
+	t.writer.End(at)
+	return nil
+}

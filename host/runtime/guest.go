@@ -1,0 +1,314 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// Guest is an instance of a module; *sandbox.Instance is one.
+type Guest interface {
+	// Open performs the opening call of a function.
+	Open(function uint32, frame []byte) (effects []byte, err error)
+	// In gives room for a frame in the guest's memory.
+	In(size int) (frame []byte, pointer uint32, err error)
+	// Call performs the frame at pointer, and Frame is what it is like after.
+	Call(function, pointer uint32, length int) (effects []byte, err error)
+	Frame() []byte
+	Close() error
+}
+
+// guest is the aggregator of a Wasm function. It puts ops off until a frame is
+// due: the end of a batch, or frameOpsMax. What the guest did to the slots is
+// taken over only after the whole call succeeded.
+type guest struct {
+	instance Guest
+	function uint32
+	name     string
+	input    *stream.Projection // to the columns that the function declares
+	result   *stream.Schema
+	stride   int
+	backend  state.Backend
+	results  results
+	out      *output
+	opsMax   int
+
+	ops   []guestOp
+	rows  []byte        // of the ops
+	marks []pendingMark // watermarks that wait behind ops
+
+	slots  []state.Ref // of the present frame
+	fresh  []bool      // whether the slot begins with a create
+	slotOf []slotStamp // by ref
+	stamp  uint32      // of the present frame
+}
+
+// guestOp is an op before its frame is laid out.
+type guestOp struct {
+	ref  state.Ref
+	row  uint32 // offset in rows
+	slot uint32 // set by number
+	kind abi.OpKind
+}
+
+// pendingMark is a watermark behind a number of ops.
+type pendingMark struct {
+	ops int
+	at  stream.EventTime
+}
+
+// slotStamp is a ref's slot in the frame of that stamp.
+type slotStamp struct {
+	stamp, slot uint32
+}
+
+// frameOpsMax bounds the ops of a frame, so that a call stays short: guest code
+// cannot be interrupted.
+const frameOpsMax = 8192
+
+// open tells the instance the function's parameters.
+func (g *guest) open(parameters stream.Row) error {
+	h := abi.Layout(1, 0, g.stride, len(parameters), 0)
+	frame := make([]byte, h.Total)
+	abi.PutHeader(frame, h)
+	abi.PutOp(frame, int(h.OpsOffset), abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset})
+	copy(frame[h.RowsOffset:], parameters)
+	effects, err := g.instance.Open(g.function, frame)
+	if err != nil {
+		return fmt.Errorf("opening function %s: %w", g.name, err)
+	}
+	if len(effects) > 0 {
+		return g.nonsense("it answered its opening with %d bytes of effects; none are allowed", len(effects))
+	}
+	return nil
+}
+
+func (g *guest) add(r state.Ref, row stream.Row) error {
+	if !g.backend.Has(r) {
+		g.backend.SetHas(r)
+		g.ops = append(g.ops, guestOp{kind: abi.OpCreate, ref: r})
+	}
+	g.ops = append(g.ops, guestOp{kind: abi.OpAdd, ref: r, row: uint32(len(g.rows))})
+	g.rows = g.input.AppendTo(g.rows, row, stream.Insert)
+	return g.completeIfDue()
+}
+
+func (g *guest) fire(r state.Ref) error {
+	g.ops = append(g.ops, guestOp{kind: abi.OpResult, ref: r})
+	return g.completeIfDue()
+}
+
+func (g *guest) completeIfDue() error {
+	if len(g.ops) < g.opsMax {
+		return nil
+	}
+	return g.complete()
+}
+
+func (g *guest) watermark(t stream.EventTime) {
+	if n := len(g.marks); n > 0 && g.marks[n-1].ops == len(g.ops) {
+		g.marks[n-1].at = t
+		return
+	}
+	g.marks = append(g.marks, pendingMark{len(g.ops), t})
+}
+
+func (g *guest) complete() error {
+	if len(g.ops) > 0 {
+		if err := g.run(0, len(g.ops)); err != nil {
+			return err
+		}
+	}
+	g.passMarks(len(g.ops))
+	g.ops, g.rows, g.marks = g.ops[:0], g.rows[:0], g.marks[:0]
+	return nil
+}
+
+// passMarks puts out the watermarks that wait behind at most so many ops.
+func (g *guest) passMarks(ops int) {
+	n := 0
+	for n < len(g.marks) && g.marks[n].ops <= ops {
+		g.out.batch.Mark(stream.MarkWatermark, int64(g.marks[n].at))
+		n++
+	}
+	if n > 0 {
+		g.marks = g.marks[:copy(g.marks, g.marks[n:])]
+	}
+}
+
+// run performs ops from..to, in halves if the guest has no room for all. A frame
+// whose effects had no room left nothing behind: slots are taken over only after
+// success.
+func (g *guest) run(from, to int) error {
+	err := g.call(from, to)
+	var large *sandbox.TooLargeError
+	if !errors.As(err, &large) {
+		return err
+	}
+	if to-from == 1 {
+		return fmt.Errorf("function %s: one op alone is too large: %w", g.name, err)
+	}
+	middle := from + (to-from)/2
+	if err := g.run(from, middle); err != nil {
+		return err
+	}
+	return g.run(middle, to)
+}
+
+// call performs ops from..to in one frame.
+func (g *guest) call(from, to int) error {
+	g.number(from, to)
+	rows, base := g.rows, uint32(0)
+	if from > 0 || to < len(g.ops) {
+		rows, base = g.rowsOf(from, to)
+	}
+	h := abi.Layout(to-from, len(g.slots), g.stride, len(rows), 0)
+	frame, pointer, err := g.instance.In(int(h.Total))
+	if err != nil {
+		return err
+	}
+	g.fill(frame, h, from, to, rows, base)
+	effects, err := g.instance.Call(g.function, pointer, int(h.Total))
+	if err != nil {
+		return fmt.Errorf("function %s: %w", g.name, err)
+	}
+	if err := g.take(effects, from, to); err != nil {
+		return err
+	}
+	g.adopt(g.instance.Frame(), h)
+	return nil
+}
+
+// number gives each entry that ops from..to work on a slot. A create is always
+// the first op of its slot, so an entry that is created again gets another.
+func (g *guest) number(from, to int) {
+	g.stamp++
+	g.slots, g.fresh = g.slots[:0], g.fresh[:0]
+	for i := from; i < to; i++ {
+		op := &g.ops[i]
+		for int(op.ref) >= len(g.slotOf) {
+			g.slotOf = append(g.slotOf, slotStamp{})
+		}
+		s := &g.slotOf[op.ref]
+		if s.stamp != g.stamp || op.kind == abi.OpCreate {
+			*s = slotStamp{g.stamp, uint32(len(g.slots))}
+			g.slots = append(g.slots, op.ref)
+			g.fresh = append(g.fresh, op.kind == abi.OpCreate)
+		}
+		op.slot = s.slot
+	}
+}
+
+// rowsOf is the part of rows that ops from..to have, and where it begins.
+func (g *guest) rowsOf(from, to int) ([]byte, uint32) {
+	first, last := uint32(len(g.rows)), uint32(len(g.rows))
+	for i := len(g.ops) - 1; i >= from; i-- {
+		if g.ops[i].kind != abi.OpAdd {
+			continue
+		}
+		if i >= to {
+			last = g.ops[i].row
+		} else {
+			first = g.ops[i].row
+		}
+	}
+	return g.rows[min(first, last):last], min(first, last)
+}
+
+// fill lays the frame out in the guest's memory.
+func (g *guest) fill(frame []byte, h abi.Header, from, to int, rows []byte, base uint32) {
+	abi.PutHeader(frame, h)
+	at := int(h.OpsOffset)
+	for i := from; i < to; i++ {
+		op := &g.ops[i]
+		o := abi.Op{Kind: op.kind, Slot: op.slot}
+		if op.kind == abi.OpAdd {
+			o.Row = h.RowsOffset + op.row - base
+		}
+		abi.PutOp(frame, at, o)
+		at += abi.OpBytes
+	}
+	for i, r := range g.slots {
+		slot := frame[int(h.SlotsOffset)+i*g.stride:][:g.stride]
+		if g.fresh[i] {
+			clear(slot)
+		} else {
+			copy(slot, g.backend.Value(r))
+		}
+	}
+	copy(frame[h.RowsOffset:], rows)
+}
+
+// adopt takes the slots over as the guest left them.
+func (g *guest) adopt(frame []byte, h abi.Header) {
+	for i, r := range g.slots {
+		copy(g.backend.Value(r), frame[int(h.SlotsOffset)+i*g.stride:][:g.stride])
+	}
+}
+
+// take puts out the rows that the guest answered: one for each result op, and
+// nothing else.
+func (g *guest) take(effects []byte, from, to int) error {
+	if err := g.checkAnswer(effects, from, to); err != nil {
+		return err
+	}
+	answers := abi.ReadEffects(effects, to-from)
+	for {
+		e, ok := answers.Next()
+		if !ok {
+			return nil
+		}
+		i := from + int(e.Op)
+		g.passMarks(i)
+		r := g.ops[i].ref
+		g.results.put(g.out, g.backend.Key(r), e.Payload, g.backend.Namespace(r))
+	}
+}
+
+// checkAnswer holds what the guest answered against what the ops allow, before
+// any of it is used.
+func (g *guest) checkAnswer(effects []byte, from, to int) error {
+	answers := abi.ReadEffects(effects, to-from)
+	next := from // the ops before it are settled
+	for {
+		e, ok := answers.Next()
+		if !ok {
+			break
+		}
+		i := from + int(e.Op)
+		for next < i {
+			if g.ops[next].kind == abi.OpResult {
+				return g.nonsense("op %d, a result, was not answered", next-from)
+			}
+			next++
+		}
+		switch {
+		case g.ops[i].kind != abi.OpResult || next > i:
+			return g.nonsense("op %d, of kind %s, has an effect too many: %s", e.Op, g.ops[i].kind, e.Kind)
+		case e.Kind != abi.EffectEmit || e.Aux != 0:
+			return g.nonsense("op %d, a result, was answered by %s to output %d instead of one row to output 0", e.Op, e.Kind, e.Aux)
+		}
+		if err := stream.CheckRow(g.result, e.Payload); err != nil {
+			return g.nonsense("op %d, a result, was answered by a row that is no %s: %v", e.Op, g.result, err)
+		}
+		next = i + 1
+	}
+	if err := answers.Err(); err != nil {
+		return fmt.Errorf("function %s: %w", g.name, err)
+	}
+	for ; next < to; next++ {
+		if g.ops[next].kind == abi.OpResult {
+			return g.nonsense("op %d, a result, was not answered", next-from)
+		}
+	}
+	return nil
+}
+
+// nonsense is the fault of a guest whose answer breaks the ABI.
+func (g *guest) nonsense(format string, args ...any) error {
+	return fmt.Errorf("function %s: %w", g.name, &abi.Fault{Kind: abi.FaultBadAnswer, Op: -1, Detail: fmt.Sprintf(format, args...)})
+}

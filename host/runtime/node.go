@@ -1,0 +1,285 @@
+package runtime
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// task is what a node drives.
+type task interface {
+	// step does a bounded amount of work. It says whether there is more that can
+	// be done at once, and until when it need not be called otherwise (never: the
+	// zero moment), unless a pipe wakes it.
+	step() (outcome, error)
+}
+
+// outcome of a step.
+type outcome struct {
+	more     bool
+	deadline stream.ProcTime
+}
+
+// The states of a node. Whoever wakes a running node makes it run again, so that
+// no news is lost between its last look and its return.
+const (
+	idle int32 = iota
+	ready
+	running
+	again
+)
+
+// node is a task with its place in the schedule.
+type node struct {
+	name     string
+	task     task
+	level    int // distance from the sources: downstream goes first
+	state    atomic.Int32
+	deadline atomic.Int64  // ms; 0: none
+	signal   chan struct{} // I/O tasks: wakes their goroutine; nil for others
+	sched    *scheduler
+}
+
+// wake makes sure that the node is stepped after this moment.
+func (n *node) wake() {
+	for {
+		switch n.state.Load() {
+		case idle:
+			if n.state.CompareAndSwap(idle, ready) {
+				n.sched.announce(n)
+				return
+			}
+		case running:
+			if n.state.CompareAndSwap(running, again) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// run steps the node once; the caller has made it running.
+func (n *node) run() {
+	out, err := n.task.step()
+	if err != nil {
+		n.sched.stop(err)
+		return
+	}
+	n.deadline.Store(int64(out.deadline))
+	if out.more || !n.state.CompareAndSwap(running, idle) {
+		n.state.Store(ready)
+		n.sched.announce(n)
+	}
+	if out.deadline != 0 {
+		n.sched.arm(out.deadline)
+	}
+}
+
+// scheduler drives the nodes of one job.
+type scheduler struct {
+	nodes []*node // downstream first
+	clock stream.Clock
+
+	sleepers atomic.Int32
+	stopped  atomic.Bool
+	mu       sync.Mutex
+	cond     sync.Cond
+	err      error           // why it stopped; guarded by mu
+	alarm    stream.ProcTime // when the clock will ring; guarded by mu
+	quit     chan struct{}   // closed at stop, for I/O tasks
+}
+
+func newScheduler(clock stream.Clock) *scheduler {
+	s := &scheduler{clock: clock, quit: make(chan struct{})}
+	s.cond.L = &s.mu
+	return s
+}
+
+// add registers a task. I/O tasks may block in their step.
+func (s *scheduler) add(name string, level int, t task, io bool) *node {
+	n := &node{name: name, task: t, level: level, sched: s}
+	n.state.Store(ready)
+	if io {
+		n.signal = make(chan struct{}, 1)
+	}
+	s.nodes = append(s.nodes, n)
+	return n
+}
+
+// order sorts the nodes downstream first, once all are there: a worker that
+// prefers those keeps little in the pipes and what is there in the cache.
+func (s *scheduler) order() {
+	slices.SortStableFunc(s.nodes, func(a, b *node) int { return b.level - a.level })
+}
+
+// announce tells whoever may sleep that a node is ready.
+func (s *scheduler) announce(n *node) {
+	if n.signal != nil {
+		select {
+		case n.signal <- struct{}{}:
+		default: // it has a signal to see already
+		}
+		return
+	}
+	if s.sleepers.Load() > 0 {
+		s.mu.Lock()
+		s.cond.Signal()
+		s.mu.Unlock()
+	}
+}
+
+// claim finds a node for a worker and makes it running.
+func (s *scheduler) claim() *node {
+	for _, n := range s.nodes {
+		if n.signal == nil && n.state.Load() == ready && n.state.CompareAndSwap(ready, running) {
+			return n
+		}
+	}
+	return nil
+}
+
+// run drives the job with so many workers until it stops, and returns why. All
+// goroutines have ended then.
+func (s *scheduler) run(workers int) error {
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(s.work)
+	}
+	for _, n := range s.nodes {
+		if n.signal != nil {
+			group.Go(func() { s.workIO(n) })
+		}
+	}
+	group.Wait()
+	return s.cause()
+}
+
+func (s *scheduler) work() {
+	for !s.stopped.Load() {
+		n := s.claim()
+		if n == nil {
+			n = s.await()
+		}
+		if n != nil {
+			n.run()
+		}
+	}
+}
+
+// await sleeps until a node is ready or the job stops. The look after sleepers
+// was raised closes the gap: a node that became ready before it is seen here,
+// one after it finds a sleeper to wake.
+func (s *scheduler) await() *node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sleepers.Add(1)
+	defer s.sleepers.Add(-1)
+	for !s.stopped.Load() {
+		if n := s.claim(); n != nil {
+			return n
+		}
+		s.cond.Wait()
+	}
+	return nil
+}
+
+func (s *scheduler) workIO(n *node) {
+	for {
+		for n.state.CompareAndSwap(ready, running) {
+			if s.stopped.Load() {
+				return
+			}
+			n.run()
+		}
+		select {
+		case <-n.signal:
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// stop ends the job; the first cause counts, nil being success.
+func (s *scheduler) stop(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped.Load() {
+		return
+	}
+	s.err = err
+	s.stopped.Store(true)
+	close(s.quit)
+	s.cond.Broadcast()
+}
+
+func (s *scheduler) cause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// arm has the clock wake nodes whose deadline has come by at.
+func (s *scheduler) arm(at stream.ProcTime) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.alarm == 0 || at < s.alarm {
+		s.alarm = at
+		s.clock.Alarm(at, s.ring)
+	}
+}
+
+// ring wakes the nodes whose deadline has come and arms the clock for the next.
+func (s *scheduler) ring() {
+	now, next := s.clock.Now(), stream.ProcTime(0)
+	s.mu.Lock()
+	s.alarm = 0
+	s.mu.Unlock()
+	for _, n := range s.nodes {
+		switch at := stream.ProcTime(n.deadline.Load()); {
+		case at == 0:
+		case at <= now:
+			n.wake()
+		case next == 0 || at < next:
+			next = at
+		}
+	}
+	if next != 0 {
+		s.arm(next)
+	}
+}
+
+// drive steps nodes one at a time in the calling goroutine, I/O tasks too, until
+// none is ready or the job stops. With a generator the order follows from it;
+// without, downstream goes first.
+func (s *scheduler) drive(order *rand.Rand) error {
+	for !s.stopped.Load() {
+		n := s.pick(order)
+		if n == nil {
+			return nil
+		}
+		n.state.Store(running)
+		n.run()
+	}
+	return s.cause()
+}
+
+func (s *scheduler) pick(order *rand.Rand) *node {
+	var chosen *node
+	seen := 0
+	for _, n := range s.nodes {
+		if n.state.Load() != ready {
+			continue
+		}
+		if order == nil {
+			return n
+		}
+		if seen++; order.IntN(seen) == 0 {
+			chosen = n
+		}
+	}
+	return chosen
+}

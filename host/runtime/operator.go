@@ -1,0 +1,158 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// operator is what a step or sink does with its input. Methods that may produce
+// a lot stop early when drain is due.
+type operator interface {
+	// rows handles rows from..to of a batch and returns where it stopped.
+	rows(b *stream.Batch, from, to int) (next int, err error)
+	// advance takes a watermark: it fires what is due, then puts the watermark
+	// out. It returns false if it stopped early; it is then called again.
+	advance(t stream.EventTime) (done bool, err error)
+	// complete finishes work that rows and advance put off.
+	complete() error
+	// status, barrier and end put out the mark, behind everything else. barrier
+	// takes the snapshot. They come after complete and a drain that succeeded.
+	status(kind stream.MarkKind)
+	barrier(epoch int64) error
+	end() error
+	// drain hands output on; false if there is no room for it yet. With all set
+	// nothing is kept back to fill batches.
+	drain(all bool) bool
+}
+
+// operatorTask feeds an operator from its input.
+type operatorTask struct {
+	name string
+	node *node
+	op   operator
+	in   input
+
+	batch   *stream.Batch // being handled; nil: none
+	channel int           // that it came from
+	row     int           // next row
+	mark    int           // next mark
+	event   event         // of the mark before, as far as it was not handled yet
+	flush   flushTimer
+}
+
+// stepBatches is how many batches a step handles at most.
+const stepBatches = 4
+
+func (t *operatorTask) step() (outcome, error) {
+	if !t.op.drain(false) {
+		return outcome{}, nil
+	}
+	for range stepBatches {
+		if t.batch == nil && !t.receive() {
+			t.op.drain(true)
+			return outcome{}, nil
+		}
+		done, err := t.handle()
+		if err != nil {
+			return outcome{}, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if !done {
+			return outcome{}, nil
+		}
+		t.in.giveBack(t.channel, t.batch)
+		t.batch = nil
+	}
+	if t.flush.due() {
+		t.op.drain(true)
+	}
+	return outcome{more: true}, nil
+}
+
+func (t *operatorTask) receive() (ok bool) {
+	t.channel, t.batch, ok = t.in.receive()
+	t.row, t.mark = 0, 0
+	return ok
+}
+
+// handle works on the batch until it is done, or until there is no room for its
+// output (false).
+func (t *operatorTask) handle() (bool, error) {
+	for {
+		if done, err := t.handleEvent(); err != nil || !done {
+			return false, err
+		}
+		to := t.batch.Len()
+		if t.mark < len(t.batch.Marks) {
+			to = int(t.batch.Marks[t.mark].At)
+		}
+		for t.row < to {
+			next, err := t.op.rows(t.batch, t.row, to)
+			if err != nil {
+				return false, err
+			}
+			if t.row = next; next < to && !t.op.drain(false) {
+				return false, nil
+			}
+		}
+		if t.mark == len(t.batch.Marks) {
+			return true, t.op.complete()
+		}
+		t.event = t.in.apply(t.channel, t.batch.Marks[t.mark])
+		t.mark++
+	}
+}
+
+// handleEvent does what the last mark asks for, and forgets it.
+func (t *operatorTask) handleEvent() (bool, error) {
+	ev := &t.event
+	for ev.advanced {
+		done, err := t.op.advance(ev.watermark)
+		if err != nil {
+			return false, err
+		}
+		if !done && !t.op.drain(false) {
+			return false, nil
+		}
+		ev.advanced = !done
+	}
+	if ev.status == 0 && ev.barrier == 0 && !ev.ended {
+		return true, nil
+	}
+	if err := t.op.complete(); err != nil {
+		return false, err
+	}
+	if !t.op.drain(false) {
+		return false, nil
+	}
+	switch {
+	case ev.status != 0:
+		t.op.status(ev.status)
+	case ev.barrier != 0:
+		if err := t.op.barrier(ev.barrier); err != nil {
+			return false, err
+		}
+	case ev.ended:
+		if err := t.op.end(); err != nil {
+			return false, err
+		}
+	}
+	*ev = event{}
+	return true, nil
+}
+
+// flushTimer says when what a busy task keeps back has waited long enough.
+type flushTimer struct {
+	clock   stream.Clock
+	timeout stream.ProcTime // ms
+	last    stream.ProcTime
+}
+
+func (f *flushTimer) due() bool {
+	now := f.clock.Now()
+	if now-f.last < f.timeout {
+		return false
+	}
+	f.last = now
+	return true
+}

@@ -1,0 +1,171 @@
+package runtime
+
+import "github.com/wasmstream/wasmstream/host/stream"
+
+// output is one stream that a task puts out. The task fills batch; drain hands
+// it to everybody who reads the stream.
+type output struct {
+	batch   *stream.Batch
+	limits  Limits
+	routes  []*route
+	passing bool // the batch is being handed on: nothing may be added
+	passed  int  // routes that have it already
+	sealed  bool // a barrier is its last mark: nothing may be added
+}
+
+// Limits bound a batch: one that has reached either is handed on before it gets
+// another row.
+type Limits struct {
+	BatchRows  int
+	BatchBytes int
+}
+
+func newOutput(l Limits) *output { return &output{batch: new(stream.Batch), limits: l} }
+
+// isFull tells whether the batch is to be handed on before more is added.
+func (o *output) isFull() bool {
+	return o.sealed || o.passing || o.batch.Len() >= o.limits.BatchRows || o.batch.Bytes() >= o.limits.BatchBytes ||
+		len(o.batch.Marks) >= o.limits.BatchRows
+}
+
+// seal puts a barrier out: it is the last thing in its batch.
+func (o *output) seal(epoch int64) {
+	o.batch.Mark(stream.MarkBarrier, epoch)
+	o.sealed = true
+}
+
+// drain hands the batch on if it is full, with all set in any case. It returns
+// false if some reader has no room; then nothing may be added until a later
+// drain succeeds.
+func (o *output) drain(all bool) bool {
+	if (all || o.isFull()) && !o.batch.IsEmpty() {
+		o.passing = true
+		for o.passed < len(o.routes) {
+			if !o.routes[o.passed].pass(o, o.passed == len(o.routes)-1) {
+				return false
+			}
+			o.passed++
+		}
+		o.passing, o.passed, o.sealed = false, 0, false
+		o.batch.Reset()
+	}
+	if all {
+		for _, r := range o.routes {
+			r.flush()
+		}
+	}
+	return true
+}
+
+// route leads to the tasks of one step or sink: to one task, or to N by the hash
+// of the key.
+type route struct {
+	pipes   []*pipe[*stream.Batch]
+	pending []*stream.Batch // for each of N tasks; nil: none is being filled
+	limits  Limits
+
+	key            *stream.Projection
+	keyBuf         []byte
+	maxParallelism int
+	row, mark      int // how far into the batch pass has come
+}
+
+// pass hands the output's batch to the route. The last of the routes may keep
+// the batch itself.
+func (r *route) pass(o *output, last bool) bool {
+	if len(r.pipes) > 1 {
+		return r.distribute(o.batch)
+	}
+	b, ok := r.pipes[0].take()
+	if !ok {
+		return false
+	}
+	if last {
+		b.Reset()
+		b, o.batch = o.batch, b
+	} else {
+		b.CopyFrom(o.batch)
+	}
+	r.pipes[0].send(b)
+	return true
+}
+
+// distribute copies each row to the task that owns its key and each mark to all.
+// When a task has no room it returns false, and goes on from there next time.
+func (r *route) distribute(b *stream.Batch) bool {
+	for {
+		if r.mark < len(b.Marks) && int(b.Marks[r.mark].At) <= r.row {
+			if !r.broadcast(b.Marks[r.mark]) {
+				return false
+			}
+			r.mark++
+			continue
+		}
+		if r.row == b.Len() {
+			break
+		}
+		if !r.direct(b.Row(r.row), b.Time(r.row)) {
+			return false
+		}
+		r.row++
+	}
+	r.row, r.mark = 0, 0
+	return true
+}
+
+func (r *route) direct(row stream.Row, t stream.EventTime) bool {
+	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], row, stream.Insert)
+	group := stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), r.maxParallelism)
+	i := stream.SubtaskOf(group, r.maxParallelism, len(r.pipes))
+	if !r.hasPending(i) {
+		return false
+	}
+	b := r.pending[i]
+	b.Append(row, t)
+	if b.Len() >= r.limits.BatchRows || b.Bytes() >= r.limits.BatchBytes {
+		r.send(i)
+	}
+	return true
+}
+
+// hasPending makes sure that a batch for task i is being filled.
+func (r *route) hasPending(i int) bool {
+	if r.pending[i] == nil {
+		b, ok := r.pipes[i].take()
+		if !ok {
+			return false
+		}
+		b.Reset()
+		r.pending[i] = b
+	}
+	return true
+}
+
+func (r *route) broadcast(m stream.Mark) bool {
+	for i := range r.pipes {
+		if !r.hasPending(i) {
+			return false
+		}
+	}
+	for i := range r.pipes {
+		r.pending[i].Mark(m.Kind, m.Value)
+		if m.Kind == stream.MarkBarrier || len(r.pending[i].Marks) >= r.limits.BatchRows {
+			r.send(i)
+		}
+	}
+	return true
+}
+
+func (r *route) send(i int) {
+	r.pipes[i].send(r.pending[i])
+	r.pending[i] = nil
+}
+
+// flush sends what is being filled.
+func (r *route) flush() {
+	for i, b := range r.pending {
+		if b != nil && !b.IsEmpty() {
+			r.send(i)
+		}
+	}
+}

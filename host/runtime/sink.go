@@ -1,0 +1,144 @@
+package runtime
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/format"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// SinkStats counts what a sink has taken so far.
+type SinkStats struct {
+	Records, Bytes, Watermark atomic.Int64
+}
+
+// sinkOperator encodes rows for a sink's writer.
+type sinkOperator struct {
+	encoder format.Encoder
+	pipe    *pipe[*block]
+	block   *block // being filled; nil: none
+	stats   *SinkStats
+}
+
+// block is what a sink's writer gets: encoded records, then perhaps a barrier or
+// the end.
+type block struct {
+	data    []byte
+	barrier int64 // epoch, 0: none
+	end     bool
+}
+
+// blockBytes is when a block is handed to the writer.
+const blockBytes = 64 << 10
+
+func (o *sinkOperator) rows(b *stream.Batch, from, to int) (int, error) {
+	for i := from; i < to; i++ {
+		if !o.hasRoom() {
+			o.stats.Records.Add(int64(i - from))
+			return i, nil
+		}
+		o.block.data = append(o.encoder.Append(o.block.data, b.Row(i)), '\n')
+	}
+	o.stats.Records.Add(int64(to - from))
+	return to, nil
+}
+
+// hasRoom makes sure that there is a block that takes another record.
+func (o *sinkOperator) hasRoom() bool {
+	if o.block != nil && o.isDue() {
+		return false
+	}
+	if o.block == nil {
+		b, ok := o.pipe.take()
+		if !ok {
+			return false
+		}
+		*b = block{data: b.data[:0]}
+		o.block = b
+	}
+	return true
+}
+
+func (o *sinkOperator) isDue() bool {
+	return len(o.block.data) >= blockBytes || o.block.barrier != 0 || o.block.end
+}
+
+func (o *sinkOperator) advance(t stream.EventTime) (bool, error) {
+	o.stats.Watermark.Store(int64(t))
+	return true, nil
+}
+
+func (o *sinkOperator) complete() error { return nil }
+
+func (o *sinkOperator) status(stream.MarkKind) {}
+
+func (o *sinkOperator) barrier(epoch int64) error {
+	o.block.barrier = epoch
+	return nil
+}
+
+func (o *sinkOperator) end() error {
+	o.block.end = true
+	return nil
+}
+
+// drain hands the block on when it is full, and makes sure that there is one: a
+// barrier or the end needs a place to stand.
+func (o *sinkOperator) drain(all bool) bool {
+	if o.block != nil && (o.isDue() || all && len(o.block.data) > 0) {
+		o.stats.Bytes.Add(int64(len(o.block.data)))
+		o.pipe.send(o.block)
+		o.block = nil
+	}
+	return o.hasRoom()
+}
+
+// writeTask is the I/O task of a sink.
+type writeTask struct {
+	name    string
+	sink    connector.Sink
+	start   int64 // the hand-over to go on from
+	pipe    *pipe[*block]
+	check   *checkpoints
+	opened  bool
+	onEnded func()
+}
+
+func (t *writeTask) step() (outcome, error) {
+	if !t.opened {
+		if err := t.sink.Open(t.start); err != nil {
+			return outcome{}, fmt.Errorf("sink %s: %w", t.name, err)
+		}
+		t.opened = true
+	}
+	b, ok := t.pipe.receive()
+	if !ok {
+		return outcome{}, nil
+	}
+	if err := t.write(b); err != nil {
+		return outcome{}, fmt.Errorf("sink %s: %w", t.name, err)
+	}
+	t.pipe.giveBack(b)
+	return outcome{more: true}, nil
+}
+
+func (t *writeTask) write(b *block) error {
+	if len(b.data) > 0 {
+		if err := t.sink.Write(b.data); err != nil {
+			return err
+		}
+	}
+	if b.barrier != 0 {
+		handover, err := t.sink.Handover()
+		if err != nil {
+			return err
+		}
+		t.check.sink(t.name, b.barrier, handover)
+	}
+	if b.end {
+		t.onEnded()
+	}
+	return nil
+}
