@@ -20,7 +20,7 @@ func (b *builder) call(p *producer, e entry, path string) (Aggregate, bool) {
 	kind := slices.Index(aggregateNames[:], name)
 	switch {
 	case name == "" || kind < 0:
-		b.wrong(n, path, "There is no aggregate %s%s", quote(name), suggest(name, aggregateNames[1:], "there are "))
+		b.wrong(n, path, "There is no aggregate %s%s", quote(name), b.suggest(name, aggregateNames[1:], "there are "))
 		return Aggregate{}, false
 	case called && !closed:
 		b.wrong(n, path, "The aggregate %s lacks its closing parenthesis", quote(n.written))

@@ -220,7 +220,7 @@ func (b *builder) eventTime(p *producer) {
 	}
 	i := s.Schema.Index(n.text)
 	if i < 0 {
-		b.wrong(n, at, "The source %s has no column %s%s", s.Name, quote(n.text), suggest(n.text, s.Schema.Names(), "its columns are "))
+		b.wrong(n, at, "The source %s has no column %s%s", s.Name, quote(n.text), b.suggest(n.text, s.Schema.Names(), "its columns are "))
 		return
 	}
 	t := s.Schema.Fields()[i].Type

@@ -24,11 +24,15 @@ func (c *checker) add(line, column int, path, format string, args ...any) {
 }
 
 func (c *checker) append(p Problem) {
-	if len(c.problems) < ProblemsMax {
+	if !c.full() {
 		p.File = c.o.File
 		c.problems = append(c.problems, p)
 	}
 }
+
+// full tells that no more problems are taken: what is costly to tell need not
+// be found out.
+func (c *checker) full() bool { return len(c.problems) >= ProblemsMax }
 
 // wrong adds a problem of a value.
 func (c *checker) wrong(n *node, path, format string, args ...any) {
@@ -63,10 +67,14 @@ func (c *checker) check(n *node, s *shape, path string) {
 	switch s.what {
 	case isFields, isNamed:
 		if c.form(n, mappingForm, "a mapping", s, path) {
-			n.ok = true
-			if s.what == isFields {
+			switch {
+			case s.what == isFields:
+				n.ok = true
 				c.checkFields(n, s, path)
-			} else {
+			case s.columns && len(n.entries) > ColumnsMax:
+				c.wrong(n, path, "%s has %d entries; at most %d are allowed", last(path), len(n.entries), ColumnsMax)
+			default:
+				n.ok = true
 				c.checkNamed(n, s, path)
 			}
 		}
@@ -161,20 +169,24 @@ func (c *checker) unknownField(n *node, e entry, s *shape, path string) {
 		c.add(e.line, e.column, at, "%s has no fields, so no %s", where, quote(e.key))
 		return
 	}
-	c.add(e.line, e.column, at, "%s has no field %s%s", where, quote(e.key), suggest(e.key, names, "its fields are "))
+	c.add(e.line, e.column, at, "%s has no field %s%s", where, quote(e.key), c.suggest(e.key, names, "its fields are "))
 }
 
 // nearest is the known name that a wrong one probably stands for, or "".
 func nearest(name string, known []string) string {
-	if len(name) > 2*NameBytesMax {
-		return "" // the search takes time that grows with both lengths
+	const bytesMax, knownMax = 64, 1000 // the search takes time that grows with all of them
+	if len(name) > bytesMax {
+		return ""
 	}
-	return stream.Nearest(name, known)
+	return stream.Nearest(name, known[:min(len(known), knownMax)])
 }
 
 // suggest ends a sentence about an unknown name: with the nearest one, else
 // with all of them.
-func suggest(name string, known []string, all string) string {
+func (c *checker) suggest(name string, known []string, all string) string {
+	if c.full() {
+		return ""
+	}
 	if near := nearest(name, known); near != "" {
 		return "; did you mean " + near + "?"
 	}

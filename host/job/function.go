@@ -55,7 +55,7 @@ func (b *builder) findFunction(call *node, at string) (*Module, *abi.Function, i
 			b.wrong(call, at, "There is no module %s: the job's modules declare none", quote(module))
 			return nil, nil, 0
 		}
-		b.wrong(call, at, "There is no module %s%s", quote(module), suggest(module, known, "there are "))
+		b.wrong(call, at, "There is no module %s%s", quote(module), b.suggest(module, known, "there are "))
 		return nil, nil, 0
 	}
 	info.used = true
@@ -68,7 +68,7 @@ func (b *builder) findFunction(call *node, at string) (*Module, *abi.Function, i
 		for _, f := range info.module.Manifest.GetFunctions() {
 			known = append(known, module+"."+f.GetName())
 		}
-		b.wrong(call, at, "The module %s has no function %s%s", module, quote(name), suggest(call.text, known, "its functions are "))
+		b.wrong(call, at, "The module %s has no function %s%s", module, quote(name), b.suggest(call.text, known, "its functions are "))
 		return nil, nil, 0
 	}
 	return info.module, info.module.Manifest.GetFunctions()[index], index
@@ -121,7 +121,7 @@ func (b *builder) bindInput(p *producer, f *Function, s *abi.Schema, call *node,
 	for i, want := range f.InputSchema.Fields() {
 		column := p.input.Index(want.Name)
 		if column < 0 {
-			b.wrong(call, at, "The function %s takes a column %s %s, and what the step %s reads has none%s", call.text, want.Name, want.Type, p.name, suggest(want.Name, p.input.Names(), "its columns are "))
+			b.wrong(call, at, "The function %s takes a column %s %s, and what the step %s reads has none%s", call.text, want.Name, want.Type, p.name, b.suggest(want.Name, p.input.Names(), "its columns are "))
 			sound = false
 			continue
 		}
@@ -155,7 +155,7 @@ func (b *builder) parameters(f *Function, declared *abi.Function, n *node, path 
 	if with != nil && with.ok {
 		for _, e := range with.entries {
 			if !slices.Contains(names, e.key) {
-				known := suggest(e.key, names, "its parameters are ")
+				known := b.suggest(e.key, names, "its parameters are ")
 				b.add(e.line, e.column, join(path+".with", e.key), "The function %s has no parameter %s%s", call.text, quote(e.key), known)
 			}
 		}

@@ -142,7 +142,7 @@ func (b *builder) unknownStream(n *node, name, path string) {
 		b.wrong(n, path, "%s is a sink; only sources and steps can be read", name)
 		return
 	}
-	b.wrong(n, path, "There is no source or step %s%s", quote(name), suggest(name, known, "there are "))
+	b.wrong(n, path, "There is no source or step %s%s", quote(name), b.suggest(name, known, "there are "))
 }
 
 // sortSteps puts every step behind what it reads; false if some of them feed
@@ -191,8 +191,13 @@ func (b *builder) cycle(r *ref, trail []*producer) {
 		b.wrong(r.node, r.path, "The step %s reads its own output; steps must not feed each other in a circle", r.Name)
 		return
 	}
+	const shown = 20
 	names := []string{trail[0].name}
 	for _, p := range slices.Backward(trail) {
+		if len(names) == shown {
+			names = append(names, "…", trail[0].name)
+			break
+		}
 		names = append(names, p.name)
 	}
 	b.wrong(r.node, r.path, "Steps must not feed each other in a circle: %s", strings.Join(names, " → "))
@@ -208,6 +213,12 @@ func (b *builder) joinSchemas(refs []ref) *stream.Schema {
 	for i := range refs {
 		s := refs[i].schema()
 		if first == nil || s == nil {
+			return nil
+		}
+		if s == first || s.Equal(first) {
+			continue
+		}
+		if b.full() {
 			return nil
 		}
 		if difference := schemaDifference(refs[0].StreamRef, first, refs[i].StreamRef, s); difference != "" {

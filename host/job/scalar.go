@@ -134,14 +134,18 @@ func (c *checker) checkWord(n *node, s *shape, path string) {
 		if len(all) == 1 {
 			known = "it must be "
 		}
-		c.add(line, column, path, "%s cannot be %s%s", last(path), quote(word), suggest(word, all, known))
+		c.add(line, column, path, "%s cannot be %s%s", last(path), quote(word), c.suggest(word, all, known))
 	}
 }
 
 func (c *checker) checkType(n *node, path string) string {
 	t, err := stream.ParseType(n.text)
 	if err != nil {
-		return "has no valid type: " + err.Error()
+		hint := ""
+		if strings.ContainsAny(n.text, "(<") && !strings.ContainsAny(n.text, ")>") {
+			hint = "; a type with a comma in it must be put in quotes"
+		}
+		return "has no valid type: " + err.Error() + hint
 	}
 	if hasNested(t) {
 		c.later(n.line, n.column, path, "The type %s is not offered yet: columns are of plain types so far", t)

@@ -64,6 +64,7 @@ const (
 	RecordBytesMin       = 1 << 10
 	RecordBytesMax       = 1 << 30 // offsets within a row have 32 bits
 	NameBytesMax         = 128
+	ColumnsMax           = 1000 // of a schema or an aggregate
 	parallelismDefault   = 1
 	keyGroupsDefault     = 128
 	bufferTimeoutDefault = 5 // ms

@@ -155,7 +155,7 @@ func (b *builder) column(p *producer, n *node, name, path string) int {
 	}
 	i := p.input.Index(name)
 	if i < 0 {
-		b.wrong(n, path, "The step %s has no column %s in what it reads%s", p.name, quote(name), suggest(name, p.input.Names(), "its columns are "))
+		b.wrong(n, path, "The step %s has no column %s in what it reads%s", p.name, quote(name), b.suggest(name, p.input.Names(), "its columns are "))
 	}
 	return i
 }

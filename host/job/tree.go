@@ -19,7 +19,7 @@ import (
 // What bounds a text (invariant L).
 const (
 	TextBytesMax = 1 << 20
-	TokensMax    = 50_000  // the YAML parser's time is quadratic in the fields of a mapping
+	TokensMax    = 30_000  // the YAML parser's time is quadratic in the fields of a mapping
 	NodesMax     = 100_000 // values, those that an alias repeats included
 	DepthMax     = 64
 )
@@ -52,7 +52,7 @@ type node struct {
 	entries  []entry
 	items    []*node
 	meant    []string // fields that unknown ones are probably misspelt for: not missing, then
-	size     int // nodes in it, repeated ones counted each time
+	size     int      // nodes in it, repeated ones counted each time
 	expanded bool
 	ok       bool         // its shape was checked and is right
 	number   int64        // of an integer, duration (ms) or size (bytes) that is ok

@@ -1,0 +1,151 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/wasmstream/wasmstream/abi"
+)
+
+// fuzzManifest is that of every module in fuzzed jobs.
+const fuzzManifest = `{"functions": [{"name": "f", "role": "aggregate", "input": {"fields": [{"name": "v", "type": "BIGINT"}]},
+	"accumulator": {"fields": [{"name": "n", "type": "BIGINT"}]}, "output": {"fields": [{"name": "n", "type": "BIGINT"}]},
+	"parameters": [{"name": "p", "type": "DOUBLE", "default": "1"}]}]}`
+
+func fuzzOptions(test bool) Options {
+	return Options{File: "f", Dir: "/d", Test: test,
+		Getenv: func(name string) (string, bool) { return name, name != "UNSET" },
+		Manifest: func(Module) (*abi.Manifest, error) {
+			return abi.ParseManifestJSON([]byte(fuzzManifest))
+		}}
+}
+
+// FuzzParse holds invariants A and L: any text ends in a plan whose columns are
+// in range, or in problems.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, s := range a.Files {
+			if s.Name == "job.yaml" {
+				f.Add(s.Data, true)
+				f.Add(s.Data, false)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte, test bool) {
+		checkParse(t, text, test)
+	})
+}
+
+func checkParse(t *testing.T, text []byte, test bool) {
+	t.Helper()
+	j, err := Parse(text, fuzzOptions(test))
+	var problems Problems
+	switch {
+	case err == nil:
+		checkPlan(t, j)
+	case !errors.As(err, &problems) || len(problems) == 0 || len(problems) > ProblemsMax || j != nil:
+		t.Fatalf("error %v, plan %v", err, j)
+	}
+}
+
+// checkPlan panics where a column or a schema does not fit: String reads them all.
+func checkPlan(t *testing.T, j *Job) {
+	t.Helper()
+	if j.String() == "" || j.Name == "" || len(j.Sources) == 0 || len(j.Sinks) == 0 {
+		t.Fatal("an empty plan")
+	}
+	known := map[StreamRef]string{}
+	for _, s := range j.Sources {
+		known[StreamRef{Name: s.Name}] = s.Output.String()
+	}
+	for _, s := range j.Steps {
+		for _, r := range s.From {
+			if known[r] != s.Input.String() {
+				t.Fatalf("step %s reads %s of %s as %s", s.Name, r, known[r], s.Input)
+			}
+		}
+		known[StreamRef{Name: s.Name}] = s.Output.String()
+		if s.Window != nil && s.Window.LateOutput != "" {
+			known[StreamRef{s.Name, s.Window.LateOutput}] = s.Input.String()
+		}
+	}
+	for _, s := range j.Sinks {
+		for _, r := range s.From {
+			if known[r] != s.Input.String() {
+				t.Fatalf("sink %s reads %s of %s as %s", s.Name, r, known[r], s.Input)
+			}
+		}
+	}
+}
+
+// TestHostileTexts are what would take long if a limit did not hold.
+func TestHostileTexts(t *testing.T) {
+	repeat := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	const head = "version: 1\nname: j\nsources:\n  in: {test: {}, schema: {k: STRING, v: BIGINT}}\nsinks:\n  out: {from: in, test: {}}\n"
+	texts := map[string]string{
+		"too long":         strings.Repeat("#", TextBytesMax+1),
+		"not UTF-8":        "version: 1\nname: \"ab\xff\"\n",
+		"deep flow":        strings.Repeat("[", 10_000),
+		"deep list":        strings.Repeat("- ", 10_000),
+		"deep mapping":     repeat(1000, "%[1]*[1]s: \n"),
+		"tags":             strings.Repeat("!a ", 20_000),
+		"anchors":          strings.Repeat("&a ", 12_000),
+		"one key":          strings.Repeat("a: b\n", 9_900),
+		"unknown fields":   repeat(9_000, "field-that-is-not-there-%d: b\n"),
+		"too many words":   "a: [" + strings.Repeat("b,", 40_000) + "]",
+		"aliases":          "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + aliases(40),
+		"unknown refs":     head + "steps:\n" + repeat(4000, "  abcdefghijklmnopqrstuvwxyzabcdefghijklm%d: {from: abcdefghijklmnopqrstuvwxyzabcdefghijklx}\n"),
+		"a chain":          head + "steps:\n  s0: {from: in}\n" + chain(4000),
+		"a long circle":    head + "steps:\n  s0: {from: s4000}\n" + chain(4000),
+		"wide unions":      head + "steps:\n  s: {from: [" + repeat(14_000, "a%d,") + "]}\n",
+		"many columns":     "version: 1\nname: j\nsources:\n  a: {test: {}, schema: &s {" + repeat(ColumnsMax, "c%d: INT,") + "}}\n  b: {test: {}, schema: *s}\nsteps:\n" + repeat(2000, "  s%d: {from: [a, b]}\n") + "sinks:\n  out: {from: s7, test: {}}\n",
+		"too many columns": "version: 1\nname: j\nsources:\n  a: {test: {}, schema: {" + repeat(ColumnsMax+1, "c%d: INT,") + "}}\nsinks:\n  out: {from: a, test: {}}\n",
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			checkParse(t, []byte(text), true)
+			if d := time.Since(start); d > 5*time.Second {
+				t.Errorf("took %v", d)
+			} else if d > 300*time.Millisecond {
+				t.Logf("took %v", d)
+			}
+		})
+	}
+}
+
+func aliases(n int) string {
+	var b strings.Builder
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+	}
+	return b.String()
+}
+
+func chain(n int) string {
+	var b strings.Builder
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "  s%d: {from: s%d}\n", i, i-1)
+	}
+	return b.String()
+}
