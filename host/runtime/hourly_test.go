@@ -3,6 +3,9 @@ package runtime_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,9 +109,13 @@ func sortedLines(b []byte) []string {
 	return lines
 }
 
-func TestHourlyDelays(t *testing.T) {
-	sinks := map[string]*memorySink{}
-	j, err := runtime.New(hourlyPlan(t, "hourly-delays-builtin.yaml", 1), config(sinks))
+// variants of the hourly-delays job; all put out the same lines.
+var variants = []string{"hourly-delays-builtin.yaml"}
+
+// run starts a job over sinks and runs it to its end.
+func run(t *testing.T, plan *job.Job, c runtime.Config) {
+	t.Helper()
+	j, err := runtime.New(plan, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,5 +123,158 @@ func TestHourlyDelays(t *testing.T) {
 	if err := j.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	checkHourly(t, sinks)
+}
+
+// each calls f for every variant, parallelism and size of batches.
+func each(t *testing.T, f func(t *testing.T, plan *job.Job, batch int)) {
+	for _, variant := range variants {
+		for _, parallelism := range []int{1, 2, 4} {
+			for _, batch := range []int{1, 64, 4096} {
+				t.Run(fmt.Sprintf("%s/parallelism=%d/batch=%d", variant, parallelism, batch), func(t *testing.T) {
+					f(t, hourlyPlan(t, variant, parallelism), batch)
+				})
+			}
+		}
+	}
+}
+
+func TestHourlyDelays(t *testing.T) {
+	each(t, func(t *testing.T, plan *job.Job, batch int) {
+		sinks := map[string]*memorySink{}
+		c := config(sinks)
+		c.Limits.BatchRows, c.Workers = batch, plan.Parallelism
+		run(t, plan, c)
+		checkHourly(t, sinks)
+	})
+}
+
+// TestHourlyDelaysInAnyOrder steps the tasks one at a time, each time in another
+// order.
+func TestHourlyDelaysInAnyOrder(t *testing.T) {
+	for seed := range uint64(100) {
+		parallelism := 1 << (seed % 3)
+		plan := hourlyPlan(t, variants[seed%uint64(len(variants))], parallelism)
+		sinks := map[string]*memorySink{}
+		c := config(sinks)
+		c.Limits.BatchRows, c.Decoders = 512, 1+int(seed%3)
+		j, err := runtime.New(plan, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Drive(rand.New(rand.NewPCG(seed, 0))); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		checkHourly(t, sinks)
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHourlyDelaysRestored takes a snapshot by a barrier while records are in
+// flight, throws the job away and goes on from the snapshot with another number
+// of tasks, ten times over.
+func TestHourlyDelaysRestored(t *testing.T) {
+	each(t, func(t *testing.T, plan *job.Job, batch int) {
+		if plan.Parallelism == 1 {
+			t.Skip("two and four tasks are restored from each other's snapshots")
+		}
+		random := rand.New(rand.NewPCG(uint64(plan.Parallelism), uint64(batch)))
+		total := int64(20_000)
+		sinks := map[string]*memorySink{}
+		var snapshot []byte
+		for i := range int64(10) {
+			c := config(sinks)
+			c.Limits.BatchRows, c.Workers = batch, 2
+			if snapshot != nil {
+				c.Restore = readSnapshot(t, snapshot)
+			}
+			at := total*i/10 + random.Int64N(total/10)
+			snapshot = snapshotAt(t, plan, c, at)
+			plan.Parallelism = 6 - plan.Parallelism // 2, 4, 2, …
+		}
+		c := config(sinks)
+		c.Restore = readSnapshot(t, snapshot)
+		run(t, plan, c)
+		checkHourly(t, sinks)
+	})
+}
+
+func readSnapshot(t *testing.T, b []byte) *runtime.Snapshot {
+	t.Helper()
+	s, err := runtime.ReadSnapshot(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// snapshotAt runs a job until a checkpoint that was triggered behind some number
+// of records is complete, and then kills it. Sinks keep what they had got.
+func snapshotAt(t *testing.T, plan *job.Job, c runtime.Config, records int64) []byte {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	source := c.Source
+	var j *runtime.Job
+	var snapshot []byte
+	c.Source = func(s *job.Source) (connector.Source, error) {
+		inner, err := source(s)
+		return &countingSource{Source: inner, records: records, reached: func() {
+			if err := j.Checkpoint(func(s *runtime.Snapshot) { snapshot = s.Bytes(); cancel() }); err != nil {
+				t.Error(err)
+			}
+		}}, err
+	}
+	j, err := runtime.New(plan, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if snapshot == nil {
+		t.Fatalf("no checkpoint at record %d", records)
+	}
+	return snapshot
+}
+
+// countingSource tells when a number of records has been read. It hands chunks
+// on in pieces of a few records, so that the moment is near that number and most
+// of the input is still to come.
+type countingSource struct {
+	connector.Source
+	records int64
+	reached func()
+
+	chunk connector.Chunk // of the inner source
+	taken int             // records of it that were handed on
+	err   error
+}
+
+const pieceRecords = 50
+
+func (s *countingSource) Read(c *connector.Chunk) error {
+	if s.taken == len(s.chunk.Ends) {
+		s.chunk.Reset()
+		s.taken = 0
+		s.err = s.Source.Read(&s.chunk)
+	}
+	n := min(pieceRecords, len(s.chunk.Ends)-s.taken)
+	from := uint32(0)
+	if s.taken > 0 {
+		from = s.chunk.Ends[s.taken-1]
+	}
+	c.Start = connector.Position{Offset: s.chunk.Start.Offset + int64(from), Record: s.chunk.Start.Record + int64(s.taken)}
+	for _, end := range s.chunk.Ends[s.taken : s.taken+n] {
+		c.Ends = append(c.Ends, end-from)
+	}
+	c.Data = append(c.Data, s.chunk.Data[from:]...)
+	s.taken += n
+	if s.reached != nil && (s.err != nil || c.Start.Record+int64(n) >= s.records) {
+		s.reached()
+		s.reached = nil
+	}
+	return s.err
 }
