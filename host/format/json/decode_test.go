@@ -77,6 +77,7 @@ func TestDecodeValues(t *testing.T) {
 		{"DECIMAL(38,0)", `-99999999999999999999999999999999999999`, `-99999999999999999999999999999999999999`},
 		{"DECIMAL(38,38)", `0.00000000000000000000000000000000000001`, `0.00000000000000000000000000000000000001`},
 		{"DECIMAL(20,2)", `-1.28`, `-1.28`}, {"DECIMAL(20,2)", `0`, `0.00`}, {"DECIMAL(20,2)", `1.27`, `1.27`},
+		{"DECIMAL(20,2)", `1.28`, `1.28`}, {"DECIMAL(20,2)", `-1.29`, `-1.29`}, {"DECIMAL(20,2)", `327.68`, `327.68`}, {"DECIMAL(20,2)", `-327.69`, `-327.69`},
 		{"STRING", `""`, `""`}, {"STRING", `"abcdefg"`, `"abcdefg"`}, {"STRING", `"abcdefgh"`, `"abcdefgh"`},
 		{"STRING", `"a\"\\\/\b\f\n\r\t\u0001\u00e9é\uD83D\uDE00"`, `"a\"\\/\b\f\n\r\t\u0001éé😀"`},
 		{"STRING", `"\u0000"`, `"\u0000"`}, {"STRING", `"<&>` + "\u2028\x7f" + `"`, `"<&>` + "\u2028\x7f" + `"`}, {"STRING", `"\uFFFF"`, "\"\uffff\""},
@@ -126,7 +127,7 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"l":123456789^x}`, "", reasonComma}, {`{"unused":^01}`, "unused", reasonZero}, {`{"x":^.5}`, "", reasonValue},
 		{`{"s":"a^`, "s", reasonEnd}, {`{"s":"abcdefghijkl^`, "s", reasonEnd}, {"{\"s\":\"ab^\n\"}", "s", reasonControl}, {"{\"s\":\"abcdefghij^\x00\"}", "s", reasonControl},
 		{"{\"x\":\"^\x1f\"}", "", reasonControl}, {`{"s":"^\x"}`, "s", reasonEscape}, {`{"s":"\^`, "s", reasonEnd}, {`{"s":"\u12^g4"}`, "s", reasonHex}, {`{"s":"\u12^`, "s", reasonEnd},
-		{`{"s":"a^\uD800"}`, "s", reasonSurrogate}, {`{"s":"a^\uDC00"}`, "s", reasonSurrogate}, {`{"s":"^\uD800\u0041"}`, "s", reasonSurrogate}, {`{"s":"\uD800^`, "s", reasonEnd},
+		{`{"s":"a^\uD800"}`, "s", reasonSurrogate}, {`{"s":"a^\uDC00"}`, "s", reasonSurrogate}, {`{"s":"^\uDC00\uDC00"}`, "s", reasonSurrogate}, {`{"s":"^\uD800\u0041"}`, "s", reasonSurrogate}, {`{"s":"\uD800^`, "s", reasonEnd},
 		{`{"s":"\uD800\^`, "s", reasonEnd}, {`{"s":"^\uD800\n"}`, "s", reasonSurrogate}, {`{"s":"^\uD800x`, "s", reasonSurrogate}, {"{\"s\":\"é^\xff\"}", "s", reasonUTF8}, {"{\"s\":\"abcdefgh^\xc3\"}", "s", reasonUTF8},
 		{"{\"s\":\"^\xed\xa0\x80\"}", "s", reasonUTF8}, {"{\"s\":\"^\xc0\x80\"}", "s", reasonUTF8}, {"{\"^\xff\":1}", "", reasonUTF8}, {"{\"x\":[\"^\x80\"]}", "", reasonUTF8},
 		{`{"x":[1 ^2]}`, "", reasonItemComma}, {`{"x":[1,^]}`, "", reasonValue}, {`{"x":[1^`, "", reasonEnd}, {`{"x":[^`, "", reasonEnd}, {`{"x":{"a":1,^}}`, "", reasonName}, {`{"x":{"a"^}}`, "", reasonColon},
@@ -286,6 +287,33 @@ func TestTail(t *testing.T) {
 				t.Errorf("%d of %d: got %x, want %x", i, n, got, want)
 			}
 		}
+	}
+}
+
+// TestTimestampShape replaces each byte of a timestamp by every other one: the
+// fast path takes what the general parser takes, or leaves it to that.
+func TestTimestampShape(t *testing.T) {
+	const text = `"2004-02-29T17:55:09.123Z"`
+	taken := 0
+	for at := range text {
+		for c := range 256 {
+			record := []byte(text)
+			record[at] = byte(c)
+			var cache dayCache
+			cache.timestamp([]byte(text), 0)
+			got, end := cache.timestamp(record, 0)
+			if end == 0 {
+				continue
+			}
+			taken++
+			want, nanos, reason := parseTimestamp(record[1:25], true)
+			if record[0] != '"' || record[25] != '"' || reason != "" || nanos != 0 || got != want {
+				t.Errorf("%q: got %d; want %d, %s", record, got, want, reason)
+			}
+		}
+	}
+	if taken < 100 {
+		t.Errorf("only %d were taken", taken)
 	}
 }
 
