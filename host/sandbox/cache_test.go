@@ -69,7 +69,7 @@ func TestCacheServesManyEngines(t *testing.T) {
 	dir, other := t.TempDir(), richModule()
 	log := func(_ int, message string) { t.Error(message) }
 	for round := range 3 {
-		e := newEngine(t, Options{CacheDir: dir, Log: log})
+		e := newEngine(t, Options{CacheBytesMin: 1, CacheDir: dir, Log: log})
 		modules := [][]byte{indirect(), other}
 		if round%2 == 1 {
 			slices.Reverse(modules)
@@ -86,6 +86,11 @@ func TestCacheServesManyEngines(t *testing.T) {
 	}
 	if files := cacheFiles(t, dir); len(files) != 4 {
 		t.Errorf("two entries and two seals are %d files: %v", len(files), files)
+	}
+	small := t.TempDir()
+	load(t, Options{CacheDir: small}, other)
+	if files := cacheFiles(t, small); len(files) != 0 {
+		t.Errorf("a small module was kept: %v", files)
 	}
 }
 
@@ -107,7 +112,7 @@ func cacheFiles(t *testing.T, dir string) []string {
 // loadCached loads the indirect module with a cache and returns the log.
 func loadCached(t *testing.T, dir string) (logged []string) {
 	t.Helper()
-	m := load(t, Options{CacheDir: dir, Log: func(_ int, message string) { logged = append(logged, message) }}, indirect())
+	m := load(t, Options{CacheBytesMin: 1, CacheDir: dir, Log: func(_ int, message string) { logged = append(logged, message) }}, indirect())
 	checkIndirect(t, m)
 	return logged
 }
@@ -205,7 +210,7 @@ func TestUnusableCache(t *testing.T) {
 // An invalid module is refused as such, cache or not, and leaves no entry.
 func TestInvalidModuleWithCache(t *testing.T) {
 	dir := t.TempDir()
-	e := newEngine(t, Options{CacheDir: dir, Log: func(_ int, message string) { t.Error(message) }})
+	e := newEngine(t, Options{CacheBytesMin: 1, CacheDir: dir, Log: func(_ int, message string) { t.Error(message) }})
 	_, err := e.Load(context.Background(), "guest", guestThat(nil, code(opDrop)).bytes())
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Kind != RefusedInvalid || len(cacheFiles(t, dir)) != 0 {
@@ -257,7 +262,7 @@ func TestCacheSavesTime(t *testing.T) {
 	wasm, dir := b.bytes(), t.TempDir()
 	var took [2]time.Duration
 	for n := range took {
-		e := newEngine(t, Options{CacheDir: dir})
+		e := newEngine(t, Options{CacheBytesMin: 1, CacheDir: dir})
 		start := time.Now()
 		if _, err := e.Load(context.Background(), "guest", wasm); err != nil {
 			t.Fatal(err)

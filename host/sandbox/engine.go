@@ -96,7 +96,7 @@ func (e *Engine) Close() error {
 // compile fills in the engine's part of a module, with the cache on disk if that
 // works and without it if not.
 func (m *Module) compile(wasm []byte) error {
-	if m.options.CacheDir != "" {
+	if m.options.CacheDir != "" && len(wasm) >= m.options.CacheBytesMin {
 		err := m.compileCached(wasm)
 		if err == nil {
 			return nil

@@ -123,7 +123,9 @@ func (i *Instance) usable() error {
 
 // In asks the guest for room for a frame of size bytes and returns it, with the
 // guest's pointer to it for Call. It ends the life of the last call's effects. A
-// guest that has no room gives a TooLargeError; a Fault kills the instance.
+// guest that has no room gives a TooLargeError; a Fault kills the instance, and a
+// Fault of the kind FaultOutOfMemory here means the same as a TooLargeError: Go's
+// runtime dies where C answers 0.
 func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
 	if err := i.usable(); err != nil {
 		return nil, 0, err

@@ -42,6 +42,9 @@ type Options struct {
 	// CacheDir is where compiled code is kept between processes; empty means
 	// nowhere. A directory that cannot be used costs time, never the run.
 	CacheDir string
+	// CacheBytesMin is the size from which modules are kept in the cache (default
+	// 16 KiB). Smaller ones compile faster than a disk confirms a write.
+	CacheBytesMin int
 	// FreshInstance throws the guest away after every call. The answers must stay
 	// the same, since memory is a cache by contract; suites run with it to prove so.
 	FreshInstance bool
@@ -68,6 +71,7 @@ func (o Options) Validate() error {
 		defaultForField int
 	}{
 		{"ModuleBytesMax", o.ModuleBytesMax, 1 << 30, defaultOptions.ModuleBytesMax},
+		{"CacheBytesMin", o.CacheBytesMin, 1 << 30, defaultOptions.CacheBytesMin},
 		{"FunctionsMax", o.FunctionsMax, 1_000_000, defaultOptions.FunctionsMax},
 		{"FrameBytesMax", o.FrameBytesMax, 1 << 30, defaultOptions.FrameBytesMax},
 		{"EffectsBytesMax", o.EffectsBytesMax, 1 << 30, defaultOptions.EffectsBytesMax},
@@ -91,6 +95,7 @@ const tableElementsCeiling = 1 << 20
 var defaultOptions = Options{
 	MemoryPagesMax:   1024,
 	ModuleBytesMax:   16 << 20,
+	CacheBytesMin:    16 << 10,
 	FunctionsMax:     10_000,
 	TableElementsMax: 16_384,
 	FrameBytesMax:    abi.FrameBytesMax,
@@ -105,6 +110,7 @@ func (o Options) withDefaults() Options {
 	d := defaultOptions
 	o.MemoryPagesMax = orDefault(o.MemoryPagesMax, d.MemoryPagesMax)
 	o.ModuleBytesMax = orDefault(o.ModuleBytesMax, d.ModuleBytesMax)
+	o.CacheBytesMin = orDefault(o.CacheBytesMin, d.CacheBytesMin)
 	o.FunctionsMax = orDefault(o.FunctionsMax, d.FunctionsMax)
 	o.TableElementsMax = orDefault(o.TableElementsMax, d.TableElementsMax)
 	o.FrameBytesMax = orDefault(o.FrameBytesMax, d.FrameBytesMax)
