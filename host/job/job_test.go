@@ -146,3 +146,13 @@ func TestJSONSchema(t *testing.T) {
 		t.Errorf("docs/job.schema.json is not what the table says; go test ./host/job -run JSONSchema -update rewrites it (-want +got):\n%s", d)
 	}
 }
+
+// TestOtherEditors: a byte order mark and CRLF change nothing.
+func TestOtherEditors(t *testing.T) {
+	text := "version: 1\nname: j\nsources:\n  in: {test: {}, schema: {k: STRING}}\nsinks:\n  out: {from: in, test: {}}\n"
+	want := outcome(Parse([]byte(text), Options{Test: true}))
+	got := outcome(Parse([]byte("\ufeff"+strings.ReplaceAll(text, "\n", "\r\n")), Options{Test: true}))
+	if got != want || !strings.Contains(got, "sink out: test from in") {
+		t.Errorf("got %s want %s", got, want)
+	}
+}
