@@ -20,7 +20,7 @@ type builder struct {
 	data     map[uint32]string
 	globals  int // mutable i32 globals, at first 0
 	exports  []buildExport
-	custom   []CustomContent
+	custom   []customContent
 	extra    map[byte][]byte // sections given as bytes
 }
 
@@ -42,8 +42,8 @@ type buildExport struct {
 	index uint32
 }
 
-// CustomContent is a custom section with its bytes.
-type CustomContent struct{ name, content string }
+// customContent is a custom section with its bytes.
+type customContent struct{ name, content string }
 
 // Instructions that tests write, with their operands after them.
 const (
@@ -242,7 +242,7 @@ func goodModule() builder {
 			{export: abi.ExportCall, signature: signature{"iii", "I"}, body: effectsAt(effectsPointer, 0)},
 		},
 		exports: []buildExport{{abi.ExportMemory, 2, 0}},
-		custom:  []CustomContent{{abi.ManifestSection, string(testManifest())}},
+		custom:  []customContent{{abi.ManifestSection, string(testManifest())}},
 	}
 }
 

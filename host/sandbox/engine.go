@@ -59,7 +59,7 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 		refused.Module = name
 		return nil, refused
 	}
-	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, uses: 1}
+	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1}
 	if err := m.compile(wasm); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -16,7 +17,7 @@ import (
 func TestInspectShowsAModule(t *testing.T) {
 	b := guestThat(nil, nil, abi.ImportLog, "proc_exit")
 	b.pages, b.table = []uint32{2, 9}, []uint32{5, 5}
-	b.custom = append(b.custom, CustomContent{"producers", "x"})
+	b.custom = append(b.custom, customContent{"producers", "x"})
 	info, err := Inspect(b.bytes(), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +136,9 @@ var refusals = []struct {
 	}), RefusedMalformed, "end"},
 	{"fewer bodies", edited(func(b *builder) { b.extra = map[byte][]byte{sectionCode: {1, 2, 0, 0x0b}} }), RefusedMalformed, "has the code of 1"},
 	{"data count", edited(func(b *builder) { b.extra = map[byte][]byte{sectionDataCount: {1}} }), RefusedMalformed, "announces 1 data segments"},
-	{"names past the end", edited(func(b *builder) { b.custom = append(b.custom, CustomContent{"name", "\x01\x05\xff\xff\xff\xff\x0f"}) }),
+	{"names past the end", edited(func(b *builder) { b.custom = append(b.custom, customContent{"name", "\x01\x05\xff\xff\xff\xff\x0f"}) }),
 		RefusedTruncated, "names"},
-	{"names twice", edited(func(b *builder) { b.custom = append(b.custom, CustomContent{"name", ""}, CustomContent{"name", ""}) }), RefusedMalformed, "two sections"},
+	{"names twice", edited(func(b *builder) { b.custom = append(b.custom, customContent{"name", ""}, customContent{"name", ""}) }), RefusedMalformed, "two sections"},
 	{"name not UTF-8", edited(func(b *builder) { b.exports[0].name = "\xff" }), RefusedMalformed, "not UTF-8"},
 
 	// What broke the engine in trials: counts that are believed before they are read.
@@ -157,6 +158,10 @@ var refusals = []struct {
 	{"killer: twenty tables", raw(section(4, append([]byte{20}, bytes.Repeat([]byte{0x70, 0, 0x80, 0x80, 0x80, 0x40}, 20)...))), RefusedTable, "20 tables"},
 	{"killer: data segment", edited(func(b *builder) { b.extra = map[byte][]byte{sectionData: {1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f}} }),
 		RefusedTruncated, "4294967295 bytes"},
+	{"long name of an import", edited(func(b *builder) {
+		b.imports = []buildImport{{"env", strings.Repeat("x", 100_000), signature{"", ""}}}
+	}), RefusedImport, `xxx"…, which`},
+	{"signature of hundreds", edited(func(b *builder) { b.funcs[1].signature.params = strings.Repeat("i", 500) }), RefusedExport, "(500) -> (1)"},
 	{"killer: name", raw([]byte{0, 5, 0xff, 0xff, 0xff, 0xff, 0x0f}), RefusedTruncated, "4294967295 bytes"},
 }
 
@@ -212,6 +217,29 @@ func TestLoadRefusesCode(t *testing.T) {
 	}
 }
 
+// Numbers are taken in every length that the format allows, and in no other.
+func TestReaderNumbers(t *testing.T) {
+	for _, c := range []struct {
+		bytes  []byte
+		bits   uint
+		signed bool
+		ok     bool
+	}{
+		{sleb(-1), 32, true, true}, {sleb(math.MinInt32), 32, true, true}, {sleb(math.MaxInt32), 32, true, true},
+		{sleb(math.MinInt32 - 1), 32, true, false}, {sleb(math.MaxInt32 + 1), 32, true, false},
+		{sleb(math.MinInt64), 64, true, true}, {sleb(math.MaxInt64), 64, true, true},
+		{[]byte{0xff, 0xff, 0xff, 0xff, 0x7f}, 32, true, true}, {[]byte{0xff, 0xff, 0xff, 0xff, 0x4f}, 32, true, false},
+		{[]byte{0x80, 0x80, 0x80, 0x80, 0}, 32, false, true}, {[]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0}, 32, false, false},
+		{uleb(maxU32), 32, false, true}, {uleb(maxU32 + 1), 32, false, false}, {[]byte{0x80}, 32, false, false}, {nil, 32, false, false},
+		{append(bytes.Repeat([]byte{0xff}, 9), 1), 64, true, false}, {append(bytes.Repeat([]byte{0xff}, 9), 0x7f), 64, true, true},
+	} {
+		r := reader{data: c.bytes, end: len(c.bytes)}
+		if r.leb("a number", c.bits, c.signed); (r.err == nil) != c.ok {
+			t.Errorf("% x in %d bits, signed %v: %v", c.bytes, c.bits, c.signed, r.err)
+		}
+	}
+}
+
 func TestOptionsValidateNamesEveryBadField(t *testing.T) {
 	options := Options{MemoryPagesMax: 65536, ModuleBytesMax: -1, CacheBytesMin: -1, FunctionsMax: -1, TableElementsMax: maxU32, FrameBytesMax: -1,
 		EffectsBytesMax: -1, LogLinesMax: -1, MessageBytesMax: -1, WaitsMax: -1}
@@ -244,7 +272,7 @@ func richModule() []byte {
 	b.table, b.elements, b.globals = []uint32{4, 4}, []uint32{2, 3}, 3
 	b.data = map[uint32]string{64: "hello"}
 	b.funcs = append(b.funcs, buildFunc{locals: 3})
-	b.custom = append(b.custom, CustomContent{"name", "\x00\x02\x01m\x01\x04\x01\x02\x01f\x02\x06\x01\x02\x01\x00\x01x"})
+	b.custom = append(b.custom, customContent{"name", "\x00\x02\x01m\x01\x04\x01\x02\x01f\x02\x06\x01\x02\x01\x00\x01x"})
 	b.extra = map[byte][]byte{sectionDataCount: {1}}
 	return b.bytes()
 }

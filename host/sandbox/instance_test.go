@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tetratelabs/wazero/experimental"
+
 	"github.com/wasmstream/wasmstream/abi"
 )
 
@@ -123,7 +125,7 @@ func checkDead(t *testing.T, g *guest, f *Fault) {
 func TestBacktraceNamesFunctions(t *testing.T) {
 	b := guestThat(nil, code(opCall, 3, effectsAt(0, 0)))
 	b.funcs = append(b.funcs, buildFunc{body: code(opUnreachable)})
-	b.custom = append(b.custom, CustomContent{"name", string(section(1, code(1, 3, text("deepest"))))})
+	b.custom = append(b.custom, customContent{"name", string(section(1, code(1, 3, text("deepest"))))})
 	_, err := instantiate(t, load(t, Options{}, b.bytes())).run(8)
 	f := asFault(t, err)
 	if len(f.Backtrace) != 2 || !strings.Contains(f.Backtrace[0], "deepest") {
@@ -165,10 +167,21 @@ func TestTooLargeLeavesTheInstanceAlive(t *testing.T) {
 var growing = code(i32(1), opMemoryGrow, 0, opDrop)
 
 func TestMemoryGrowsInsideCalls(t *testing.T) {
+	t.Run("reserved", func(t *testing.T) { checkGrowing(t, allocateMemory) })
+	t.Run("moving", func(t *testing.T) {
+		checkGrowing(t, func(uint64, uint64) experimental.LinearMemory { return &heapMemory{} })
+	})
+}
+
+func checkGrowing(t *testing.T, allocate experimental.MemoryAllocatorFunc) {
 	// The frame ends in the page that In adds; Call adds another and answers from it.
 	in := code(growing, i32(pageBytes-8))
 	call := code(growing, opLocalGet, 1, i32(9), opI32Store, 2, 0, i32(2*pageBytes), i32(5), opI32Store, 2, 0, effectsAt(2*pageBytes, 4))
-	g := instantiate(t, load(t, Options{MemoryPagesMax: 3}, guestThat(in, call).bytes()))
+	b := guestThat(in, call)
+	b.pages = []uint32{1, 60_000} // more than it gets
+	m := load(t, Options{MemoryPagesMax: 3}, b.bytes())
+	m.allocate = allocate
+	g := instantiate(t, m)
 	frame, pointer, err := g.In(16)
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +197,40 @@ func TestMemoryGrowsInsideCalls(t *testing.T) {
 	// There is no fourth page: growing fails and the guest goes on.
 	if _, err := g.run(16); err != nil || g.MemoryBytes() != 3*pageBytes {
 		t.Errorf("%d bytes, %v", g.MemoryBytes(), err)
+	}
+}
+
+func TestMemoryIsZeroInANewInstance(t *testing.T) {
+	m := load(t, Options{}, goodModule().bytes())
+	for range 3 {
+		g := instantiate(t, m)
+		frame, _, err := g.In(4096)
+		if err != nil || slices.ContainsFunc(frame, func(b byte) bool { return b != 0 }) {
+			t.Fatalf("memory of another instance shows: %v", err)
+		}
+		for n := range frame {
+			frame[n] = 0xaa
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestInstantiationThatFails(t *testing.T) {
+	b := goodModule()
+	b.data = map[uint32]string{pageBytes - 1: "past the end"}
+	_, err := load(t, Options{}, b.bytes()).Instantiate(context.Background(), InstanceOptions{})
+	if f := asFault(t, err); f.Entry != "instantiation" {
+		t.Errorf("got %v", err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := load(t, Options{}, goodModule().bytes()).Instantiate(cancelled, InstanceOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := newEngine(t, Options{}).Load(cancelled, "guest", goodModule().bytes()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -23,6 +23,7 @@ type Module struct {
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiled wazero.CompiledModule
+	allocate experimental.MemoryAllocatorFunc // how instances get memory
 
 	mutex  sync.Mutex
 	uses   int // 1 for the module itself until it is closed, and 1 for each instance
@@ -70,7 +71,7 @@ func (m *Module) newGuest(ctx context.Context) (guest api.Module, err error) {
 			guest, err = nil, fmt.Errorf("the engine failed to make an instance: %v", r)
 		}
 	}()
-	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(allocateMemory))
+	ctx = experimental.WithMemoryAllocator(ctx, m.allocate)
 	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 }
 
