@@ -13,6 +13,8 @@ type Chunk struct {
 	Ends []uint32
 	// Start is the position of the first record.
 	Start Position
+	// Next is the position behind everything here, the fault included.
+	Next Position
 	// Fault, if not nil, is why the source could not deliver the record that
 	// follows the last one here, such as one that is too long. The next chunk
 	// begins behind that record.

@@ -69,24 +69,25 @@ func (t *decodeTask) decode(d *decoded) {
 	c, b := t.chunk, d.batch
 	b.Reset()
 	d.faults = d.faults[:0]
+	from := uint32(0)
+	if t.record > 0 {
+		from = c.Ends[t.record-1]
+	}
 	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
-		from := uint32(0)
-		if t.record > 0 {
-			from = c.Ends[t.record-1]
-		}
-		if err := t.decodeRecord(b, c.Data[from:c.Ends[t.record]]); err != nil {
+		to := c.Ends[t.record]
+		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
 			d.faults = append(d.faults, recordFault{c.Start.Record + int64(t.record), err})
 		}
+		from = to
 		t.record++
 	}
 	d.last, d.ended = t.record == len(c.Ends), c.end
-	d.end = c.Start
-	if t.record > 0 {
-		d.end.Offset += int64(c.Ends[t.record-1])
-		d.end.Record += int64(t.record)
-	}
+	d.end = connector.Position{Offset: c.Start.Offset + int64(from), Record: c.Start.Record + int64(t.record)}
 	if d.last && c.Fault != nil {
 		d.faults = append(d.faults, recordFault{d.end.Record, c.Fault})
+	}
+	if d.last && !d.ended {
+		d.end = c.Next
 	}
 }
 

@@ -31,7 +31,7 @@ type block struct {
 }
 
 // blockBytes is when a block is handed to the writer.
-const blockBytes = 64 << 10
+const blockBytes = 256 << 10
 
 func (o *sinkOperator) rows(b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {

@@ -20,10 +20,9 @@ import (
 	"github.com/wasmstream/wasmstream/host/connector"
 )
 
-// chunkBytes is what a chunk holds if records are shorter: large enough that
-// handing it on costs nothing, small enough to stay in the cache until it is
-// decoded.
-const chunkBytes = 128 << 10
+// chunkBytes is what a chunk holds if records are shorter: few system calls, and
+// small enough to stay in the cache until it is decoded.
+const chunkBytes = 512 << 10
 
 // Source reads the lines of a file. A last line without a newline counts.
 type Source struct {
@@ -106,37 +105,39 @@ func (s *Source) Read(c *connector.Chunk) error {
 	c.Data = c.Data[:end]
 	s.next.Offset += int64(end)
 	s.next.Record += int64(len(c.Ends))
+	c.Next = s.next
 	return nil
 }
 
-// fill reads until the chunk has its size and at least one line, or one line is
-// too long.
+// fill reads until the chunk has at least one line, or one line is too long. It
+// takes what there is and does not wait for more: the file may be a pipe.
 func (s *Source) fill(c *connector.Chunk) error {
-	for want := chunkBytes; !s.ended; want *= 2 {
-		want = min(want, max(s.recordMax+1, chunkBytes))
-		if err := s.readTo(c, want); err != nil {
+	searched := 0
+	for !s.ended && bytes.IndexByte(c.Data[searched:], '\n') < 0 && len(c.Data) <= s.recordMax {
+		searched = len(c.Data)
+		if len(c.Data) == cap(c.Data) || cap(c.Data) < chunkBytes {
+			room := min(max(2*len(c.Data), chunkBytes), max(s.recordMax+1, chunkBytes))
+			c.Data = append(make([]byte, 0, room), c.Data...)
+		}
+		if err := s.read(c); err != nil {
 			return err
 		}
-		if bytes.IndexByte(c.Data, '\n') >= 0 || len(c.Data) > s.recordMax {
-			return nil
-		}
 	}
 	return nil
 }
 
-// readTo reads until the chunk has want bytes or the file ends.
-func (s *Source) readTo(c *connector.Chunk, want int) error {
-	if cap(c.Data) < want {
-		c.Data = append(make([]byte, 0, want), c.Data...)
+// read appends what one call to the system gives.
+func (s *Source) read(c *connector.Chunk) error {
+	f := s.file.Load()
+	if f == nil {
+		return os.ErrClosed
 	}
-	for len(c.Data) < want && !s.ended {
-		n, err := s.file.Load().Read(c.Data[len(c.Data):want])
-		c.Data = c.Data[:len(c.Data)+n]
-		if errors.Is(err, io.EOF) {
-			s.ended = true
-		} else if err != nil {
-			return explain(err, "cannot read", s.shown)
-		}
+	n, err := f.Read(c.Data[len(c.Data):cap(c.Data)])
+	c.Data = c.Data[:len(c.Data)+n]
+	if errors.Is(err, io.EOF) {
+		s.ended = true
+	} else if err != nil {
+		return explain(err, "cannot read", s.shown)
 	}
 	return nil
 }
@@ -174,13 +175,14 @@ func (s *Source) passOver(c *connector.Chunk) error {
 			break
 		}
 		c.Data = c.Data[:0]
-		if err := s.readTo(c, chunkBytes); err != nil {
+		if err := s.read(c); err != nil {
 			return err
 		}
 	}
 	c.Data = c.Data[:0]
 	c.Fault = fmt.Errorf("the line has %d bytes, and the limit is %d; set the source's record-bytes-max if it is meant to be so long", length, s.recordMax)
 	s.next.Record++
+	c.Next = s.next
 	return nil
 }
 
