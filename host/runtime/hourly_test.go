@@ -272,6 +272,10 @@ func (s *countingSource) Read(c *connector.Chunk) error {
 	}
 	c.Data = append(c.Data, s.chunk.Data[from:]...)
 	s.taken += n
+	c.Next = s.chunk.Next
+	if n > 0 && s.taken < len(s.chunk.Ends) {
+		c.Next = connector.Position{Offset: c.Start.Offset + int64(c.Ends[n-1]), Record: c.Start.Record + int64(n)}
+	}
 	if s.reached != nil && (s.err != nil || c.Start.Record+int64(n) >= s.records) {
 		s.reached()
 		s.reached = nil
