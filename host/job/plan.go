@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/operator/aggregate"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -125,32 +126,10 @@ type Tumbling struct {
 	Offset int64 // ms, smaller in size than Size; may be negative
 }
 
-// AggregateKind is a built-in aggregate function.
-type AggregateKind uint8
-
-// The built-in aggregates.
-const (
-	Count AggregateKind = iota + 1
-	Sum
-	Min
-	Max
-	Avg
-)
-
-var aggregateNames = [...]string{Count: "count", Sum: "sum", Min: "min", Max: "max", Avg: "avg"}
-
-// String is the aggregate's name in job files.
-func (k AggregateKind) String() string {
-	if int(k) < len(aggregateNames) {
-		return aggregateNames[k]
-	}
-	return ""
-}
-
 // Aggregate is one built-in aggregate and the column it puts out.
 type Aggregate struct {
 	Name   string // of the output's column
-	Kind   AggregateKind
+	Kind   aggregate.Kind
 	Column int         // of the step's Input, -1 for Count
 	Type   stream.Type // of the result
 }

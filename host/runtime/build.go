@@ -227,7 +227,7 @@ func (b *builder) window(s *job.Step, n *node, stats *StepStats) (*windowOperato
 	}
 	calls := make([]aggregate.Call, len(w.Aggregates))
 	for i, a := range w.Aggregates {
-		calls[i] = aggregate.Call{Name: a.Name, Kind: aggregate.Kind(a.Kind), Input: a.Column}
+		calls[i] = aggregate.Call{Name: a.Name, Kind: a.Kind, Input: a.Column}
 	}
 	fn, err := aggregate.New(s.Input, calls)
 	if err != nil {

@@ -12,6 +12,7 @@ package aggregate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -73,6 +74,15 @@ var kindNames = [...]string{Count: "count", Sum: "sum", Min: "min", Max: "max", 
 
 // String is the aggregate's name in a job file.
 func (k Kind) String() string { return kindNames[k] }
+
+// Names lists the aggregates.
+func Names() []string { return slices.Clone(kindNames[1:]) }
+
+// ParseKind finds the aggregate of a name.
+func ParseKind(name string) (Kind, bool) {
+	i := slices.Index(kindNames[1:], name)
+	return Kind(i + 1), i >= 0
+}
 
 // Function computes the aggregates of a step. It is used by one goroutine at a
 // time.
