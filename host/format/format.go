@@ -30,7 +30,8 @@ type Decoder interface {
 // Encoder turns rows into records. It keeps caches between rows, so each
 // goroutine has its own.
 type Encoder interface {
-	// Append appends the record for r to dst and returns the longer slice.
+	// Append appends the record for r to dst and returns the longer slice. It may
+	// write to all of dst's spare capacity.
 	Append(dst []byte, r stream.Row) []byte
 }
 

@@ -1,6 +1,7 @@
 package json
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -43,13 +44,31 @@ func flightLines(n int) [][]byte {
 	return lines
 }
 
-func BenchmarkDecodeFlights(b *testing.B) {
+func BenchmarkDecodeFlights(b *testing.B) { benchmarkDecode(b, flightLines(20000), flightSchema) }
+
+// BenchmarkDecodeProjected skips the columns that the hourly-delays job leaves
+// alone.
+func BenchmarkDecodeProjected(b *testing.B) {
+	benchmarkDecode(b, flightLines(20000), flightSchema.Project([]int{1, 2, 4}))
+}
+
+// BenchmarkDecodeSpaced has a space after each comma and colon, as Python's
+// json.dumps does.
+func BenchmarkDecodeSpaced(b *testing.B) {
 	lines := flightLines(20000)
-	d, err := NewDecoder(flightSchema, flightSchema)
+	for i, line := range lines {
+		line = bytes.ReplaceAll(line, []byte(`":`), []byte(`": `))
+		lines[i] = bytes.ReplaceAll(line, []byte(`,"`), []byte(`, "`))
+	}
+	benchmarkDecode(b, lines, flightSchema)
+}
+
+func benchmarkDecode(b *testing.B, lines [][]byte, output *stream.Schema) {
+	d, err := NewDecoder(flightSchema, output)
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := stream.NewRowWriter(flightSchema)
+	w := stream.NewRowWriter(output)
 	var batch stream.Batch
 	b.ReportAllocs()
 	n := 0

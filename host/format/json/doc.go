@@ -60,7 +60,9 @@
 // +I is an extra first field "op". Invalid UTF-8 in a STRING, which only a guest
 // could have put there, is written as U+FFFD.
 //
-// Caveats: a timestamp outside the years 0000 to 9999 is written as integer
+// Caveats: the variable parts of a decoded row stand in the order in which the
+// fields came, so rows of equal values may differ in bytes; keys are projected
+// in the order of their columns and do not. A timestamp outside the years 0000 to 9999 is written as integer
 // milliseconds, which loses what is finer; a DATE outside has a longer year with
 // a sign, which is not read back.
 package json

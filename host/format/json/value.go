@@ -15,6 +15,13 @@ import (
 func (d *Decoder) value(rec []byte, i int, f *field, w *stream.RowWriter) int {
 	switch f.op {
 	case opSkip:
+		if i < len(rec) && rec[i] == '"' {
+			end, _ := d.text(rec, i+1)
+			return end
+		}
+		if _, end := integer(rec, i); end > 0 {
+			return end
+		}
 		return d.skip(rec, i)
 	case opInt:
 		if v, end := integer(rec, i); end > 0 && int64(int32(v)) == v {

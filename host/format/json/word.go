@@ -20,12 +20,15 @@ func word(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 // wordOrTail loads the 8 bytes at i; past the record's end they are 0, which is
 // neither a digit nor part of a string.
 func wordOrTail(b []byte, i int) uint64 {
-	if len(b)-i >= 8 {
-		return binary.LittleEndian.Uint64(b[i:])
+	if i < len(b)-7 {
+		return word(b, i)
 	}
 	return tail(b, i)
 }
 
+// tail is not inlined so that wordOrTail can be.
+//
+//go:noinline
 func tail(b []byte, i int) uint64 {
 	left := len(b) - i
 	if left <= 0 {
