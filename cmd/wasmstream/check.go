@@ -1,0 +1,217 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// CheckCommand checks a job without running it.
+type CheckCommand struct {
+	Job  string `arg:"" help:"The job file." placeholder:"JOB"`
+	JSON bool   `name:"json" help:"Print JSON."`
+	SandboxFlags
+}
+
+// checkResult is what `check --json` prints.
+type checkResult struct {
+	Job      string       `json:"job,omitempty"`
+	Status   string       `json:"status"` // ok or refused
+	Error    string       `json:"error,omitempty"`
+	Problems []problem    `json:"problems,omitempty"`
+	Warnings []problem    `json:"warnings,omitempty"`
+	Sources  []sourcePlan `json:"sources,omitempty"`
+	Steps    []stepPlan   `json:"steps,omitempty"`
+	Sinks    []sinkPlan   `json:"sinks,omitempty"`
+}
+
+type sourcePlan struct {
+	Name     string   `json:"name"`
+	Path     string   `json:"path"`
+	Used     []string `json:"columns_used"`
+	Declared []string `json:"columns_declared"`
+}
+
+type stepPlan struct {
+	Name    string       `json:"name"`
+	From    []string     `json:"from"`
+	What    string       `json:"operation"`
+	Columns []columnPlan `json:"columns"`
+}
+
+type sinkPlan struct {
+	Name    string       `json:"name"`
+	Path    string       `json:"path"`
+	From    []string     `json:"from"`
+	Columns []columnPlan `json:"columns"`
+}
+
+type columnPlan struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+const statusSound = "ok"
+
+// Run checks the job, its modules included: they are compiled, and none of their
+// code runs.
+func (c *CheckCommand) Run(e *Env) error {
+	screen := newScreen(e)
+	e.Log = newLog(screen, e.StderrTerminal, "warn")
+	m := newModules(e, sandbox.Options{CacheDir: c.dir()})
+	defer m.Close()
+	plan, err := readJob(e, c.Job, m)
+	if err == nil {
+		err = m.loadAll(plan)
+	}
+	if c.JSON {
+		return errors.Join(err, printJSON(e.Stdout, checked(plan, err)))
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range plan.Warnings {
+		screen.printf("warning: %s\n", w)
+	}
+	checked(plan, nil).tell(e.Stdout)
+	return nil
+}
+
+// loadAll compiles the modules that the job's steps name.
+func (m *modules) loadAll(plan *job.Job) error {
+	for _, s := range plan.Steps {
+		if s.Window == nil || s.Window.Function == nil {
+			continue
+		}
+		if _, err := m.load(s.Window.Function.Module); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checked(plan *job.Job, err error) *checkResult {
+	c := &checkResult{Status: statusSound}
+	if err != nil {
+		c.Status, c.Error = statusRefused, err.Error()
+		var list job.Problems
+		if errors.As(err, &list) {
+			c.Problems = problems(list)
+		}
+	}
+	if plan == nil {
+		return c
+	}
+	c.Job, c.Warnings = plan.Name, problems(plan.Warnings)
+	for _, s := range plan.Sources {
+		c.Sources = append(c.Sources, sourcePlan{s.Name, shownPath(s.Connector.File.Path), s.Output.Names(), s.Schema.Names()})
+	}
+	for _, s := range plan.Steps {
+		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.From), operation(s), columnsOf(s.Output)})
+	}
+	for _, s := range plan.Sinks {
+		c.Sinks = append(c.Sinks, sinkPlan{s.Name, shownPath(s.Connector.File.Path), references(s.From), columnsOf(s.Input)})
+	}
+	return c
+}
+
+func references(refs []job.StreamRef) []string {
+	names := make([]string, len(refs))
+	for i, r := range refs {
+		names[i] = r.String()
+	}
+	return names
+}
+
+func columnsOf(s *stream.Schema) []columnPlan {
+	columns := make([]columnPlan, s.Len())
+	for i, f := range s.Fields() {
+		columns[i] = columnPlan{f.Name, f.Type.String()}
+	}
+	return columns
+}
+
+// operation tells in a few words what a step does.
+func operation(s *job.Step) string {
+	w := s.Window
+	if w == nil {
+		if len(s.From) > 1 {
+			return "union"
+		}
+		return "pass-through"
+	}
+	keys := s.Input.Project(s.KeyBy).Names()
+	text := "by " + strings.Join(keys, ", ")
+	if t := w.Tumbling; t != nil {
+		text += fmt.Sprintf(", tumbling windows of %s", milliseconds(t.Size))
+		if t.Offset != 0 {
+			text += fmt.Sprintf(" offset by %s", milliseconds(t.Offset))
+		}
+	}
+	if w.AllowedLateness > 0 {
+		text += fmt.Sprintf(", %s late allowed", milliseconds(w.AllowedLateness))
+	}
+	switch f := w.Function; {
+	case f != nil:
+		text += fmt.Sprintf(", Wasm function %s.%s", f.Module.Name, f.Name)
+	default:
+		text += fmt.Sprintf(", %s", aggregates(s))
+	}
+	return text
+}
+
+func aggregates(s *job.Step) string {
+	calls := make([]string, len(s.Window.Aggregates))
+	for i, a := range s.Window.Aggregates {
+		calls[i] = a.Kind.String()
+		if a.Column >= 0 {
+			calls[i] += "(" + s.Input.Fields()[a.Column].Name + ")"
+		}
+	}
+	return strings.Join(calls, ", ")
+}
+
+// milliseconds writes a duration without the zeroes that Go's has: 1h, not 1h0m0s.
+func milliseconds(ms int64) string {
+	text := (time.Duration(ms) * time.Millisecond).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// tell is the plan for people.
+func (c *checkResult) tell(w io.Writer) {
+	fmt.Fprintf(w, "%s is sound\n\n", c.Job)
+	t := newTable(textColumn, textColumn, textColumn)
+	for _, s := range c.Sources {
+		t.add("source", s.Name, s.Path)
+		t.add("", "", fmt.Sprintf("reads %d of %d columns: %s", len(s.Used), len(s.Declared), strings.Join(s.Used, ", ")))
+	}
+	for _, s := range c.Steps {
+		t.add("step", s.Name, "from "+strings.Join(s.From, ", ")+": "+s.What)
+		t.add("", "", "gives "+columnList(s.Columns))
+	}
+	for _, s := range c.Sinks {
+		t.add("sink", s.Name, "from "+strings.Join(s.From, ", ")+" to "+s.Path)
+		t.add("", "", "writes "+columnList(s.Columns))
+	}
+	t.write(w)
+}
+
+func columnList(columns []columnPlan) string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		list[i] = c.Name + " " + c.Type
+	}
+	return strings.Join(list, ", ")
+}

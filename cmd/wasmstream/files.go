@@ -1,0 +1,56 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// missingFile says that there is no file of a name, and which name was probably
+// meant.
+type missingFile struct{ near string }
+
+// Error implements error.
+func (m *missingFile) Error() string {
+	if m.near == "" {
+		return "there is no such file"
+	}
+	return "there is no such file; did you mean " + m.near + "?"
+}
+
+// Is makes it the error that it stands for.
+func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
+
+// namesMax bounds how many names of a folder are compared with a missing one.
+const namesMax = 10_000
+
+// nearestFile is the name in a missing file's folder that it is probably a
+// misspelling of, or "".
+func nearestFile(path string) string {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(namesMax)
+	if err != nil {
+		return ""
+	}
+	return stream.Nearest(filepath.Base(path), names)
+}
+
+// shownPath is a path as a user in the working directory would write it: relative
+// to there, unless the absolute path is shorter.
+func shownPath(path string) string {
+	folder, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return path
+	}
+	relative, err := filepath.Rel(folder, path)
+	if err != nil || len(relative) > len(path) {
+		return path
+	}
+	return relative
+}

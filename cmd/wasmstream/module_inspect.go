@@ -1,0 +1,241 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+)
+
+// InspectCommand shows modules.
+type InspectCommand struct {
+	Files []string `arg:"" name:"file" help:"Files of Wasm." placeholder:"FILE"`
+	JSON  bool     `name:"json" help:"Print one JSON object for each module."`
+}
+
+// inspection is what `module inspect --json` prints of a module.
+type inspection struct {
+	File     string          `json:"file"`
+	SHA256   string          `json:"sha256"`
+	Bytes    int             `json:"bytes"`
+	ABI      []string        `json:"abi_versions"`
+	Memory   memoryPlan      `json:"memory"`
+	Table    uint32          `json:"table_elements"`
+	Defined  int             `json:"functions"`
+	Imports  []importPlan    `json:"imports"`
+	Exports  []exportPlan    `json:"exports"`
+	Custom   []customPlan    `json:"custom_sections"`
+	Manifest json.RawMessage `json:"manifest"` // null if there is none, or a broken one
+	Refused  *refusalPlan    `json:"refused,omitempty"`
+
+	manifest *abi.Manifest
+}
+
+type memoryPlan struct {
+	BytesMin int64 `json:"bytes_min"`
+	BytesMax int64 `json:"bytes_max"`
+}
+
+type importPlan struct {
+	Module    string `json:"module"`
+	Name      string `json:"name"`
+	Signature string `json:"signature"`
+}
+
+type exportPlan struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Signature string `json:"signature,omitempty"`
+}
+
+type customPlan struct {
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"`
+}
+
+type refusalPlan struct {
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"`
+	Offset *int   `json:"offset,omitempty"` // the byte in the module, if it is about one
+}
+
+// pageBytes is the size of one page of Wasm memory.
+const pageBytes = 1 << 16
+
+// Run inspects all files, also behind one that is refused.
+func (c *InspectCommand) Run(e *Env) error {
+	var errs []error
+	for i, path := range c.Files {
+		found, err := inspect(path)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		switch {
+		case found == nil:
+		case c.JSON:
+			if err := printJSON(e.Stdout, found); err != nil {
+				return err
+			}
+		default:
+			if i > 0 {
+				fmt.Fprintln(e.Stdout)
+			}
+			found.tell(e.Stdout)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inspect reads one module. For one that is refused there is an inspection, of
+// what could be read, and an error.
+func inspect(path string) (*inspection, error) {
+	wasm, err := readModule(path)
+	var refused *sandbox.RefusedError
+	if errors.As(err, &refused) {
+		return nil, &exitError{exitRefused, &fileError{path, errors.New("refused: " + refused.Reason)}}
+	}
+	if err != nil {
+		return nil, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	info, err := sandbox.Inspect(wasm, sandbox.Options{ModuleBytesMax: moduleBytesMax})
+	found, shown := inspected(path, wasm, info)
+	if shown != nil {
+		return nil, shown
+	}
+	if errors.As(err, &refused) {
+		found.Refused = &refusalPlan{Kind: string(refused.Kind), Reason: refused.Reason}
+		if refused.Offset >= 0 {
+			found.Refused.Offset = &refused.Offset
+		}
+		return found, &exitError{exitRefused, &fileError{path, errors.New("refused: " + refused.Reason)}}
+	}
+	return found, err
+}
+
+func inspected(path string, wasm []byte, info sandbox.Info) (*inspection, error) {
+	digest := sha256.Sum256(wasm)
+	found := &inspection{
+		File: path, SHA256: hex.EncodeToString(digest[:]), Bytes: len(wasm), ABI: info.ABIVersions,
+		Memory: memoryPlan{int64(info.MemoryPagesMin) * pageBytes, int64(info.MemoryPagesMax) * pageBytes},
+		Table:  info.TableElements, Defined: info.Functions, Manifest: json.RawMessage("null"), manifest: info.Manifest,
+	}
+	for _, i := range info.Imports {
+		found.Imports = append(found.Imports, importPlan(i))
+	}
+	for _, e := range info.Exports {
+		found.Exports = append(found.Exports, exportPlan(e))
+	}
+	for _, c := range info.Custom {
+		found.Custom = append(found.Custom, customPlan{c.Name, c.Bytes})
+	}
+	if info.Manifest != nil {
+		text, err := protojson.Marshal(info.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		found.Manifest = text
+	}
+	return found, nil
+}
+
+// listMax bounds the lines of a list that people read; --json has all.
+const listMax = 20
+
+// tell is the module for people. Whatever text it has of its own may be hostile.
+func (f *inspection) tell(w io.Writer) {
+	fmt.Fprintln(w, f.File)
+	t := newTable(textColumn, textColumn)
+	t.add("size", fmt.Sprintf("%s bytes, %s functions, table of %d", grouped(int64(f.Bytes)), grouped(int64(f.Defined)), f.Table))
+	t.add("sha256", f.SHA256)
+	t.add("memory", binaryBytes(f.Memory.BytesMin)+" to "+binaryBytes(f.Memory.BytesMax))
+	if versions := strings.Join(f.ABI[:min(len(f.ABI), listMax)], ", "); versions != "" {
+		t.add("ABI", "version "+cut(oneLine(versions), lineMax))
+	}
+	if m := f.manifest; m != nil {
+		t.add("made by", strings.TrimSpace(cut(oneLine(m.GetSdk()+" "+m.GetSdkVersion()+" "+m.GetLanguage()), lineMax)))
+		for _, function := range m.GetFunctions()[:min(len(m.GetFunctions()), listMax)] {
+			tellFunction(t, function)
+		}
+	}
+	imports, exports, custom := make([]string, 0, len(f.Imports)), make([]string, 0, len(f.Exports)), make([]string, 0, len(f.Custom))
+	for _, i := range f.Imports {
+		imports = append(imports, i.Module+"."+i.Name+" "+i.Signature)
+	}
+	for _, x := range f.Exports {
+		exports = append(exports, strings.TrimSpace(x.Kind+" "+x.Name+" "+x.Signature))
+	}
+	for _, c := range f.Custom {
+		custom = append(custom, fmt.Sprintf("%s, %s bytes", c.Name, grouped(int64(c.Bytes))))
+	}
+	tellList(t, "imports", imports)
+	tellList(t, "exports", exports)
+	tellList(t, "custom", custom)
+	if f.Refused != nil {
+		t.add("refused", oneLine(f.Refused.Reason))
+	}
+	t.write(w)
+}
+
+// lineMax bounds the characters of a line that a module's own text makes long.
+const lineMax = 200
+
+func tellFunction(t *table, f *abi.Function) {
+	t.add("function", cut(oneLine(f.GetName()+" ("+f.GetRole()+") "+f.GetDoc()), lineMax))
+	tellSchema(t, "takes", f.GetInput())
+	tellSchema(t, "keeps", f.GetAccumulator())
+	tellSchema(t, "gives", f.GetOutput())
+	for _, p := range f.GetParameters()[:min(len(f.GetParameters()), listMax)] {
+		text := "  parameter " + p.GetName() + " " + p.GetType()
+		if p.Default != nil {
+			text += " = " + p.GetDefault()
+		}
+		t.add("", cut(oneLine(text+" "+p.GetDoc()), lineMax))
+	}
+}
+
+func tellSchema(t *table, verb string, s *abi.Schema) {
+	if s == nil {
+		return
+	}
+	text := "any columns"
+	if !s.GetAny() {
+		var columns []string
+		for _, f := range s.GetFields() {
+			columns = append(columns, f.GetName()+" "+f.GetType())
+		}
+		text = strings.Join(columns, ", ")
+	}
+	t.add("", "  "+verb+" "+cut(oneLine(text), lineMax))
+}
+
+func tellList(t *table, name string, list []string) {
+	if len(list) == 0 {
+		t.add(name, "none")
+	}
+	for i, item := range list {
+		if i == listMax {
+			t.add("", fmt.Sprintf("… and %d more", len(list)-i))
+			return
+		}
+		if i > 0 {
+			name = ""
+		}
+		t.add(name, cut(oneLine(item), lineMax))
+	}
+}
+
+// binaryBytes writes the size of a memory, which is in pages of 64 KiB.
+func binaryBytes(n int64) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}

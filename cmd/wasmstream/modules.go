@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+)
+
+// SandboxFlags are the flags of commands that run modules.
+type SandboxFlags struct {
+	CacheDir string `help:"Where compiled modules are kept; \"off\" for nowhere. By default in your user cache folder." env:"WASMSTREAM_CACHE_DIR" placeholder:"DIR"`
+}
+
+// cacheOff switches the cache of compiled modules off.
+const cacheOff = "off"
+
+// dir is the folder of the cache; empty if there is to be none.
+func (f SandboxFlags) dir() string {
+	switch f.CacheDir {
+	case cacheOff:
+		return ""
+	case "":
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "" // a user without a home folder compiles anew each time
+		}
+		return filepath.Join(user, "wasmstream", "compiled")
+	}
+	return f.CacheDir
+}
+
+// modules are the modules of one job: read when the job is parsed, compiled when
+// the first function of theirs is needed.
+type modules struct {
+	log     *slog.Logger
+	options sandbox.Options
+	engine  *sandbox.Engine // nil until a module is compiled
+	wasm    map[string][]byte
+	loaded  map[string]*sandbox.Module
+	refused bool // whether one was refused, for the exit code
+}
+
+func newModules(e *Env, o sandbox.Options) *modules {
+	m := &modules{log: e.Log, options: o, wasm: map[string][]byte{}, loaded: map[string]*sandbox.Module{}}
+	m.options.ModuleBytesMax = moduleBytesMax
+	m.options.Log = func(level int, message string) { m.log.Log(context.Background(), slogLevel(level), message) }
+	return m
+}
+
+// slogLevel translates the ABI's levels.
+func slogLevel(level int) slog.Level {
+	return slog.LevelDebug + slog.Level(4*min(max(level, abi.LogDebug), abi.LogError))
+}
+
+// moduleBytesMax bounds a module's file.
+const moduleBytesMax = 16 << 20
+
+// readModule reads a module's file. One that is too large is refused unread.
+func readModule(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, notThere(err, path)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > moduleBytesMax {
+		reason := fmt.Sprintf("it has %d bytes; the limit is %d", info.Size(), moduleBytesMax)
+		return nil, &sandbox.RefusedError{Kind: sandbox.RefusedTooLarge, Reason: reason, Offset: -1}
+	}
+	wasm, err := io.ReadAll(io.LimitReader(f, moduleBytesMax+1))
+	return wasm, notThere(err, path)
+}
+
+// Manifest reads the manifest of a module, for job.Options. It runs none of the
+// module's code.
+func (m *modules) Manifest(module job.Module) (*abi.Manifest, error) {
+	wasm, err := readModule(module.Path)
+	if err != nil {
+		return nil, m.refuse(err)
+	}
+	info, err := sandbox.Inspect(wasm, m.options)
+	if err != nil {
+		return nil, m.refuse(err)
+	}
+	m.wasm[module.Path] = wasm
+	return info.Manifest, nil
+}
+
+// refuse notes a refusal and leaves out of it what the job's problem says anyway.
+func (m *modules) refuse(err error) error {
+	var refused *sandbox.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	m.refused = true
+	if refused.Offset < 0 {
+		return errors.New(refused.Reason)
+	}
+	return fmt.Errorf("%s (at byte %d)", refused.Reason, refused.Offset)
+}
+
+// load compiles a module, or finds it compiled in the cache.
+func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
+	if loaded := m.loaded[module.Path]; loaded != nil {
+		return loaded, nil
+	}
+	if m.engine == nil {
+		engine, err := sandbox.NewEngine(context.Background(), m.options)
+		if err != nil {
+			return nil, err
+		}
+		m.engine = engine
+	}
+	loaded, err := m.engine.Load(context.Background(), module.Name, m.wasm[module.Path])
+	if err != nil {
+		return nil, &exitError{exitRefused, err}
+	}
+	m.loaded[module.Path] = loaded
+	return loaded, nil
+}
+
+// Guest makes an instance for a function, for runtime.Config.
+func (m *modules) Guest(f *job.Function) (runtime.Guest, error) {
+	module, err := m.load(f.Module)
+	if err != nil {
+		return nil, err
+	}
+	log := m.log.With("module", f.Module.Name)
+	return module.Instantiate(context.Background(), sandbox.InstanceOptions{
+		Log: func(level int, message string) { log.Log(context.Background(), slogLevel(level), message) },
+	})
+}
+
+// Close gives back what compiled modules hold.
+func (m *modules) Close() error {
+	if m.engine == nil {
+		return nil
+	}
+	return m.engine.Close()
+}
+
+// notThere says in plain words that a file is missing, with the nearest name that
+// its folder has. Other errors lose the path, which every message has already.
+func notThere(err error, path string) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return &missingFile{nearestFile(path)}
+	}
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}

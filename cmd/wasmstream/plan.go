@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/connector/file"
+	"github.com/wasmstream/wasmstream/host/format"
+	"github.com/wasmstream/wasmstream/host/format/json"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
+)
+
+// readJob reads and checks a job file. Whatever is wrong with it is an exitError.
+func readJob(e *Env, path string, m *modules) (*job.Job, error) {
+	text, err := readJobText(path)
+	if err != nil {
+		return nil, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	plan, err := job.Parse(text, job.Options{
+		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Manifest: m.Manifest,
+	})
+	if err != nil {
+		code := exitBadInput
+		if m.refused {
+			code = exitRefused
+		}
+		return nil, &exitError{code, err}
+	}
+	return plan, nil
+}
+
+func readJobText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, notThere(err, path)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, job.TextBytesMax+1))
+	return text, notThere(err, path)
+}
+
+// fileError is what is wrong with a file that the command line names.
+type fileError struct {
+	path string
+	err  error
+}
+
+// Error names the file first, as in all errors about files.
+func (e *fileError) Error() string { return e.path + ": " + e.err.Error() }
+
+// Unwrap is the cause.
+func (e *fileError) Unwrap() error { return e.err }
+
+// config chooses the implementations that a job runs with.
+func config(e *Env, m *modules, workers int) runtime.Config {
+	return runtime.Config{
+		Workers: workers,
+		Clock:   e.Clock,
+		Log:     e.Log,
+		Source:  openSource,
+		Decoder: func(s *job.Source) (format.Decoder, error) { return json.NewDecoder(s.Schema, s.Output) },
+		Sink: func(s *job.Sink) (connector.Sink, error) {
+			f := s.Connector.File
+			return file.NewSink(f.Path, shownPath(f.Path)), nil
+		},
+		Encoder: func(s *job.Sink) (format.Encoder, error) { return json.NewEncoder(s.Input, json.EncoderOptions{}) },
+		Guest:   m.Guest,
+	}
+}
+
+// openSource makes a source. That its file is there is looked at before anything
+// starts, for the sake of a message that knows the names beside it.
+func openSource(s *job.Source) (connector.Source, error) {
+	f := s.Connector.File
+	shown := shownPath(f.Path)
+	if _, err := os.Stat(f.Path); err != nil {
+		err = notThere(err, f.Path)
+		var missing *missingFile
+		if errors.As(err, &missing) && missing.near != "" {
+			missing.near = filepath.Join(filepath.Dir(shown), missing.near)
+		}
+		return nil, &fileError{shown, err}
+	}
+	return file.NewSource(f.Path, shown, f.RecordBytesMax), nil
+}
