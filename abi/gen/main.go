@@ -7,6 +7,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -57,6 +58,11 @@ func generate(root string) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
+	vectors, err := writeVectors(root)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, vectors)
 	return files, nil
 }
 

@@ -1,7 +1,6 @@
 package wasmstream
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
@@ -23,21 +22,20 @@ type Aggregate struct {
 	Parameters []Parameter
 
 	// Open gets the parameters, once in each instance and before all else. Optional without parameters.
-	Open func(parameters *Row)
+	Open func(parameters Row)
 	// Create makes a new accumulator of a row of zeros without nulls. Optional if that is it already.
-	Create func(acc *Row)
+	Create func(acc Row)
 	// Add adds a record.
-	Add func(acc, in *Row)
+	Add func(acc, in Row)
 	// Merge adds another accumulator, which is gone afterwards.
-	Merge func(acc, other *Row)
+	Merge func(acc, other Row)
 	// Result fills the result, a row of zeros without nulls, and leaves the accumulator alone.
-	Result func(acc, out *Row)
+	Result func(acc, out Row)
 
 	parameters, input, accumulator, output *schema
-	machine                                *machine
-	acc, other, in, out                    Row
-	// slots are accumulators of variable width, each in a buffer that is kept from frame to frame.
-	slots []variableSlot
+	// slots are the accumulators of a frame where they are of variable width, scratch a result.
+	slots   []variableSlot
+	scratch []byte
 }
 
 // Parameter is a value that the job file sets.
@@ -49,14 +47,8 @@ type Parameter struct {
 	Doc string
 }
 
-// variableSlot is an accumulator of variable width during a frame.
-type variableSlot struct {
-	row            Row
-	loaded, edited bool
-}
-
-// prepare binds the columns and fills in what may be left out.
-func (a *Aggregate) prepare(m *machine) {
+// prepare makes the schemas and fills in what may be left out.
+func (a *Aggregate) prepare() {
 	if a.Name == "" || a.Add == nil || a.Merge == nil || a.Result == nil {
 		panic("wasmstream: aggregate " + a.Name + " needs a Name, Add, Merge and Result")
 	}
@@ -64,128 +56,112 @@ func (a *Aggregate) prepare(m *machine) {
 	for i, p := range a.Parameters {
 		parameters[i] = p.Column
 	}
-	a.machine = m
-	a.parameters = bind("parameters of "+a.Name, parameters)
-	a.input = bind("input of "+a.Name, a.Input)
-	a.accumulator = bind("accumulator of "+a.Name, a.Accumulator)
-	a.output = bind("output of "+a.Name, a.Output)
-	a.acc = Row{schema: a.accumulator, writable: true}
-	a.other = Row{schema: a.accumulator}
-	a.in = Row{schema: a.input}
-	a.out = Row{schema: a.output, writable: true}
+	a.parameters = newSchema("parameters of "+a.Name, parameters)
+	a.input = newSchema("input of "+a.Name, a.Input)
+	a.accumulator = newSchema("accumulator of "+a.Name, a.Accumulator)
+	a.output = newSchema("output of "+a.Name, a.Output)
+	a.scratch = make([]byte, a.output.fixedBytes)
 	if a.Open == nil {
-		a.Open = func(*Row) {}
+		a.Open = func(Row) {}
 	}
 	if a.Create == nil {
-		a.Create = func(*Row) {}
+		a.Create = func(Row) {}
 	}
 }
 
-// run performs a frame.
-func (a *Aggregate) run(f frame) {
-	if f.stride != 0 {
-		a.ops(f)
+// run performs a frame's ops.
+func (a *Aggregate) run(f *frame) {
+	if f.stride != 0 && !a.output.variable {
+		a.runFixed(f)
 		return
 	}
-	a.beginVariable(f)
-	a.ops(f)
-	a.endVariable(f)
-}
-
-// ops performs a frame's ops. The loop is the guest's hot path: one load for kind and slot, one for row and argument.
-func (a *Aggregate) ops(f frame) {
-	acc, in := &a.acc, &a.in
-	op := f.ops
-	for i := uint32(0); i < f.count; i, op = i+1, unsafe.Add(op, raw.OpBytes) {
-		kindSlot := *(*uint64)(op)
-		rowArg := *(*uint64)(unsafe.Add(op, 8))
-		kind := uint32(kindSlot) & 0xFFFF
-		if kind == raw.OpOpen {
-			a.Open(&Row{base: unsafe.Add(f.base, uint32(rowArg)), schema: a.parameters})
-			continue
-		}
-		if f.stride == 0 {
-			acc = a.variable(f, uint32(kindSlot>>32), kind != raw.OpResult)
-		} else {
-			acc.base = unsafe.Add(f.slots, uintptr(uint32(kindSlot>>32))*f.stride)
-		}
-		switch kind {
-		case raw.OpAdd:
-			in.base = unsafe.Add(f.base, uint32(rowArg))
-			a.Add(acc, in)
-		case raw.OpCreate:
-			a.Create(acc)
-		case raw.OpMerge:
-			a.merge(f, acc, uint32(rowArg>>32))
-		case raw.OpResult:
-			a.result(acc, i)
-		default:
-			raw.Fail("wasmstream: aggregate " + a.Name + " was asked for an op of a kind that it does not know")
-		}
-	}
-}
-
-func (a *Aggregate) merge(f frame, acc *Row, second uint32) {
 	if f.stride == 0 {
-		a.Merge(acc, a.variable(f, second, false))
-		return
+		a.beginVariable(f)
 	}
-	a.other.base = unsafe.Add(f.slots, uintptr(second)*f.stride)
-	a.Merge(acc, &a.other)
-}
-
-func (a *Aggregate) result(acc *Row, op uint32) {
-	out, m := &a.out, a.machine
-	if !a.output.variable {
-		out.base = m.emit(op, a.output.fixedBytes)
-		a.Result(acc, out)
-		return
+	for i := range f.count {
+		a.op(f, i, unsafe.Add(f.ops, i*raw.OpBytes))
 	}
-	out.load(a.output, nil)
-	a.Result(acc, out)
-	at := m.beginEffect(raw.EffectEmit, op, 0)
-	m.effects = out.appendTo(m.effects)
-	m.endEffect(at)
-}
-
-// beginVariable forgets the accumulators of the frame before.
-func (a *Aggregate) beginVariable(f frame) {
-	for len(a.slots) < int(f.slotsCount) {
-		a.slots = append(a.slots, variableSlot{row: Row{schema: a.accumulator, writable: true}})
-	}
-	for i := range a.slots {
-		a.slots[i].loaded, a.slots[i].edited = false, false
+	if f.stride == 0 {
+		a.endVariable(f)
 	}
 }
 
-// variable returns a slot of variable width: a copy that may grow, taken when it is first asked for.
-func (a *Aggregate) variable(f frame, slot uint32, edited bool) *Row {
-	s := &a.slots[slot]
-	if !s.loaded {
-		entry := *(*uint64)(unsafe.Add(f.slots, uintptr(slot)*raw.SlotEntryBytes))
-		s.row.load(a.accumulator, unsafe.Slice((*byte)(unsafe.Add(f.base, uint32(entry))), entry>>32))
-		s.loaded = true
-	} else if len(s.row.buffer) > wasteBytes+2*a.accumulator.fixedBytes {
-		// Values that were replaced are still in the buffer: many records to one slot must not fill the memory.
-		a.machine.scratch = s.row.appendTo(a.machine.scratch[:0])
-		s.row.load(a.accumulator, a.machine.scratch)
-	}
-	s.edited = s.edited || edited
-	return &s.row
-}
-
-// wasteBytes is how far a slot's buffer grows before replaced values are cleared out of it.
-const wasteBytes = 4096
-
-// endVariable answers the accumulators that were edited.
-func (a *Aggregate) endVariable(f frame) {
-	for i := range a.slots[:f.slotsCount] {
-		if s := &a.slots[i]; s.edited {
-			at := a.machine.beginEffect(raw.EffectSetSlot, f.count-1, uint32(i))
-			a.machine.effects = s.row.appendTo(a.machine.effects)
-			a.machine.endEffect(at)
+// runFixed is run where all rows written are of fixed width: the guest's hot path. One load for kind and slot, one for
+// the row; adds first, since each branch costs as much as a load; and few calls, since each costs as much as ten.
+func (a *Aggregate) runFixed(f *frame) {
+	base, slots, stride, op := f.base, f.slots, f.stride, f.ops
+	effectBytes := raw.EffectBytes + a.output.fixedBytes
+	for i, n := uint32(0), f.count; i < n; i++ {
+		kindSlot := *(*uint64)(op)
+		row := unsafe.Add(base, *(*uint32)(unsafe.Add(op, raw.OpAtRow)))
+		acc := unsafe.Add(slots, uintptr(kindSlot>>32)*stride)
+		switch uint32(kindSlot) & 0xFFFF {
+		case raw.OpAdd:
+			a.Add(Row{base: acc, checks: allow(a.accumulator, true)}, Row{base: row, checks: allow(a.input, false)})
+		case raw.OpCreate:
+			a.Create(Row{base: acc, checks: allow(a.accumulator, true)})
+		case raw.OpResult:
+			at := len(guest.effects)
+			if at+effectBytes > cap(guest.effects) {
+				guest.grow(at + effectBytes)
+			}
+			guest.effects = guest.effects[:at+effectBytes]
+			effect := unsafe.Pointer(&guest.effects[at])
+			*(*uint64)(effect) = raw.EffectEmit | uint64(i)<<32
+			for k := 8; k < effectBytes; k += 8 {
+				*(*uint64)(unsafe.Add(effect, k)) = 0
+			}
+			*(*uint32)(unsafe.Add(effect, raw.EffectAtLength)) = uint32(effectBytes - raw.EffectBytes)
+			out := Row{base: unsafe.Add(effect, raw.EffectBytes), checks: allow(a.output, true)}
+			a.Result(Row{base: acc, checks: allow(a.accumulator, false)}, out)
+		default:
+			a.op(f, i, op)
 		}
+		op = unsafe.Add(op, raw.OpBytes)
 	}
+}
+
+// op performs any op.
+func (a *Aggregate) op(f *frame, i uint32, op unsafe.Pointer) {
+	kind := *(*uint16)(op)
+	row := unsafe.Add(f.base, *(*uint32)(unsafe.Add(op, raw.OpAtRow)))
+	if kind == raw.OpOpen {
+		a.Open(Row{base: row, checks: allow(a.parameters, false)})
+		return
+	}
+	acc := Row{
+		base:   a.slot(f, *(*uint32)(unsafe.Add(op, raw.OpAtSlot)), kind != raw.OpResult),
+		checks: allow(a.accumulator, kind != raw.OpResult),
+	}
+	switch kind {
+	case raw.OpCreate:
+		a.Create(acc)
+	case raw.OpAdd:
+		a.Add(acc, Row{base: row, checks: allow(a.input, false)})
+	case raw.OpMerge:
+		second := a.slot(f, *(*uint32)(unsafe.Add(op, raw.OpAtArg)), false)
+		a.Merge(acc, Row{base: second, checks: allow(a.accumulator, false)})
+	case raw.OpResult:
+		a.result(acc, i)
+	default:
+		raw.Fail("wasmstream: aggregate " + a.Name + " was asked for an op of a kind that it does not know")
+	}
+}
+
+func (a *Aggregate) slot(f *frame, slot uint32, edited bool) unsafe.Pointer {
+	if f.stride != 0 {
+		return unsafe.Add(f.slots, uintptr(slot)*f.stride)
+	}
+	return a.variable(f, slot, edited)
+}
+
+func (a *Aggregate) result(acc Row, op uint32) {
+	clear(a.scratch)
+	out := Row{base: unsafe.Pointer(unsafe.SliceData(a.scratch)), checks: allow(a.output, true)}
+	a.Result(acc, out)
+	at := guest.beginEffect(raw.EffectEmit, op, 0)
+	guest.effects = a.output.appendRow(guest.effects, out)
+	guest.endEffect(at)
 }
 
 func (a *Aggregate) describe(text []byte) []byte {
@@ -197,7 +173,7 @@ func (a *Aggregate) describe(text []byte) []byte {
 	text = a.output.describe(text, "output")
 	for i, p := range a.Parameters {
 		text = append(text, [2]string{`, "parameters": [`, `, `}[min(i, 1)]...)
-		text = appendField(text, p.Column.bound())
+		text = appendField(text, p.Column)
 		text = text[:len(text)-1]
 		if p.Default != "" {
 			text = append(text, `, "default": `...)
@@ -211,19 +187,4 @@ func (a *Aggregate) describe(text []byte) []byte {
 	}
 	text = appendDoc(text, a.Doc)
 	return append(text, '}')
-}
-
-// emit opens an effect of a row of fixed width, all zero, and returns the row.
-func (m *machine) emit(op uint32, rowBytes int) unsafe.Pointer {
-	at := len(m.effects)
-	end := at + raw.EffectBytes + rowBytes
-	if end > cap(m.effects) {
-		m.grow(end)
-	}
-	m.effects = m.effects[:end]
-	b := m.effects[at:end]
-	clear(b)
-	binary.LittleEndian.PutUint64(b[0:8], raw.EffectEmit|uint64(op)<<32)
-	binary.LittleEndian.PutUint64(b[8:16], uint64(rowBytes))
-	return unsafe.Pointer(&b[raw.EffectBytes])
 }

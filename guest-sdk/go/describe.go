@@ -33,7 +33,7 @@ func (s *schema) describe(text []byte, key string) []byte {
 	return append(text, "]}"...)
 }
 
-func appendField(text []byte, c *column) []byte {
+func appendField(text []byte, c Column) []byte {
 	text = append(text, `{"name": `...)
 	text = appendQuoted(text, c.name)
 	text = append(text, `, "type": `...)

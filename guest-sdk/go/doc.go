@@ -1,19 +1,18 @@
 // Package wasmstream is for writing wasmstream's functions in Go. A function declares its columns, says what it does
 // with rows, and is registered; the package speaks the ABI.
 //
-//	var delay = wasmstream.Int("delay")            // a column of the input
-//	var total = wasmstream.BigInt("total")         // a column of the accumulator
-//	var sum   = wasmstream.BigInt("sum")           // a column of the result
+//	const delay wasmstream.Int = 0     // the columns of the input, by position
+//	const total wasmstream.BigInt = 0  // those of the accumulator, and here of the result
 //
 //	func init() {
 //		wasmstream.Register(&wasmstream.Aggregate{
 //			Name:        "sum",
-//			Input:       wasmstream.Columns{delay},
-//			Accumulator: wasmstream.Columns{total},
-//			Output:      wasmstream.Columns{sum},
-//			Add:         func(acc, in *wasmstream.Row) { total.Set(acc, total.Get(acc)+int64(delay.Get(in))) },
-//			Merge:       func(acc, other *wasmstream.Row) { total.Set(acc, total.Get(acc)+total.Get(other)) },
-//			Result:      func(acc, out *wasmstream.Row) { sum.Set(out, total.Get(acc)) },
+//			Input:       wasmstream.Columns{delay.As("delay")},
+//			Accumulator: wasmstream.Columns{total.As("total")},
+//			Output:      wasmstream.Columns{total.As("total")},
+//			Add:         func(acc, in wasmstream.Row) { total.Set(acc, total.Get(acc)+int64(delay.Get(in))) },
+//			Merge:       func(acc, other wasmstream.Row) { total.Set(acc, total.Get(acc)+total.Get(other)) },
+//			Result:      func(acc, out wasmstream.Row) { total.Set(out, total.Get(acc)) },
 //		})
 //	}
 //
@@ -23,10 +22,10 @@
 //
 // Invariants:
 //
-//	A. No allocation and no reflection per record: columns are bound to offsets when the function is registered.
-//	B. A *Row is good until the function that got it returns, and so are the strings and bytes read from it.
+//	A. No allocation and no reflection per record: a column is a constant, its field at a known place.
+//	B. A Row is good until the function that got it returns, and so are the strings and bytes read from it.
 //	C. Global variables are caches: an instance can be thrown away between any two calls. What must last is in the
 //	   accumulator.
-//	D. Natively every access checks that the column belongs to the row; in Wasm nothing is checked, the sandbox is
+//	D. Natively every access checks that the row has such a column, and may be written; in Wasm nothing is checked, the sandbox is
 //	   the guard.
 package wasmstream

@@ -12,8 +12,8 @@ const sdkVersion = "0.0.0"
 
 // Function is a function of any role: an *Aggregate.
 type Function interface {
-	prepare(*machine)
-	run(frame)
+	prepare()
+	run(*frame)
 	describe(text []byte) []byte
 }
 
@@ -25,6 +25,8 @@ type machine struct {
 	effects  []byte
 	scratch  []byte
 	manifest []byte
+	// frame is the one at work; on the stack it would escape and cost an allocation a call.
+	frame frame
 }
 
 var guest machine
@@ -34,7 +36,7 @@ func init() { raw.Guest = &guest }
 // Register adds functions to the module; their order is their index. Call it in init: main does not run in Wasm.
 func Register(functions ...Function) {
 	for _, f := range functions {
-		f.prepare(&guest)
+		f.prepare()
 		guest.functions = append(guest.functions, f)
 	}
 }
@@ -73,15 +75,15 @@ func (m *machine) In(size uint32) []byte {
 
 // Call performs a frame's ops.
 func (m *machine) Call(index uint32, bytes []byte) (effects []byte, fits bool) {
-	m.effects = m.effects[:0]
+	m.effects, arena = m.effects[:0], arena[:0]
 	defer m.recovered(&fits)
-	f := m.open(index, bytes)
-	m.functions[index].run(f)
+	m.open(index, bytes)
+	m.functions[index].run(&m.frame)
 	return m.effects, true
 }
 
 // open reads the header. The host is trusted, so this only finds what would be a mistake in its making.
-func (m *machine) open(index uint32, bytes []byte) frame {
+func (m *machine) open(index uint32, bytes []byte) {
 	if int(index) >= len(m.functions) {
 		raw.Fail("wasmstream: the module has no function of that index")
 	}
@@ -93,7 +95,7 @@ func (m *machine) open(index uint32, bytes []byte) frame {
 		raw.Fail("wasmstream: a frame of another version or length")
 	}
 	base := unsafe.Pointer(unsafe.SliceData(bytes))
-	return frame{
+	m.frame = frame{
 		base: base, ops: unsafe.Add(base, at(raw.HeaderAtOpsOffset)), slots: unsafe.Add(base, at(raw.HeaderAtSlotsOffset)),
 		count: at(raw.HeaderAtOpsCount), slotsCount: at(raw.HeaderAtSlotsCount), stride: uintptr(at(raw.HeaderAtSlotStride)),
 	}
