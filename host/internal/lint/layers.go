@@ -28,7 +28,7 @@ var layers = []layer{
 	// L0: vocabulary and contracts.
 	{"host/stream", onHost, 0},
 	{"abi", onHost, 0},
-	{"abi/gen", onHost, 0},
+	{"abi/gen", onHost, 1},
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
 	// L1: siblings.
@@ -45,11 +45,12 @@ var layers = []layer{
 	{"host/scenario", onHost, 6},
 	{"host/server", onHost, 7},
 	{"cmd/*", onHost, 9},
+	{"udfs/build", onHost, 9},
 
 	{"guest-sdk/go/internal/raw", inGuest, 0},
 	{"guest-sdk/go", inGuest, 1},
-	{"udfs/*/go", inGuest, 2},
-	{"udfs/*/*/go", inGuest, 2},
+	{"guest-sdk/go/wasmstreamtest", inGuest, 2},
+	{"udfs/*/go", inGuest, 3},
 }
 
 // forTests are packages that only tests import, wherever they are; they may import anything of ours.

@@ -1,0 +1,69 @@
+# Needs Go only. Tests that need more (Java, Maven, clang) run where it is
+# installed, and are listed at the end where they did not.
+
+GO       ?= go
+FUZZTIME ?= 30s
+
+MODULES := . guest-sdk/go $(wildcard udfs/*/go)
+SOURCES := abi cmd guest-sdk host udfs
+
+.DEFAULT_GOAL := help
+.PHONY: help test check vulnerabilities race fuzz bench guests rewrite clean
+
+help: ## what can be made
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
+
+test: check ## check, and all tests of both modules
+	$(GO) run ./host/internal/verdict ./...
+	$(GO) run ./host/internal/verdict -C guest-sdk/go ./...
+
+check: vulnerabilities ## gofmt, go vet, the repository's own rules, generated files, known vulnerabilities
+	@unformatted=$$(gofmt -l $(SOURCES)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:" $$unformatted; exit 1; }
+	@for module in $(MODULES); do echo "go vet: $$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
+	@cd guest-sdk/go && echo "go vet: guest-sdk/go as Wasm" && GOOS=wasip1 GOARCH=wasm $(GO) vet ./...
+	$(GO) test ./host/internal/lint
+	$(GO) test ./abi/gen ./udfs/build
+	$(GO) test -run Schema ./host/job
+
+# 3 is "vulnerabilities found". Its database is on the network; not reaching it
+# is said, but is no failure.
+vulnerabilities:
+	@tool=$$(command -v govulncheck || echo "$$($(GO) env GOPATH)/bin/govulncheck"); \
+	if [ ! -x "$$tool" ]; then \
+	  echo "!! NOT CHECKED: known vulnerabilities; govulncheck is not installed (go install golang.org/x/vuln/cmd/govulncheck@latest)"; \
+	  exit 0; \
+	fi; \
+	echo govulncheck; \
+	said=$$("$$tool" ./... 2>&1); code=$$?; \
+	case $$code,$$said in \
+	  0,*) ;; \
+	  3,*) echo "$$said"; exit 1 ;; \
+	  *"fetching vulnerabilities"*) echo "!! NOT CHECKED: known vulnerabilities; the database cannot be reached" ;; \
+	  *) echo "$$said"; exit 1 ;; \
+	esac
+
+race: ## tests of what runs in several goroutines, under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./host/runtime/... ./host/connector/... ./host/sandbox/...
+
+fuzz: ## each fuzz target for FUZZTIME=30s
+	@set -e; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES) | xargs -n 1 dirname | sort -u); do \
+	  for target in $$($(GO) test -list '^Fuzz' ./$$package | grep '^Fuzz'); do \
+	    echo "fuzz: $$package $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$package; \
+	  done; \
+	done
+
+bench: ## the figures of bench/README.md
+	./bench/run
+
+guests: ## build testdata/wasm from udfs/ (needs clang-19 and lld-19 for those in C)
+	$(GO) run ./udfs/build
+
+rewrite: ## write what is generated, and what tests expect, anew; look at the difference
+	$(GO) run ./abi/gen
+	@set -e; for package in $$(grep -rl --include='*_test.go' 'flag.Bool("update"' $(SOURCES) | xargs -n 1 dirname | sort -u); do \
+	  echo "$(GO) test ./$$package -update"; $(GO) test ./$$package -update; \
+	done
+
+clean: ## remove what was built
+	rm -rf wasmstream testdata/jobs/out
