@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/format/json"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
+	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -50,14 +52,26 @@ func (s *memorySink) Handover() (int64, error)  { return int64(len(s.data)), nil
 func (s *memorySink) Commit() error             { s.committed = true; return nil }
 func (s *memorySink) Abort() error              { return nil }
 
-func hourlyPlan(t testing.TB, name string, parallelism int) *job.Job {
+// variants of the hourly-delays job, by the language of its aggregate; all put
+// out the same lines.
+var variants = []string{"built-in", "go", "c"}
+
+const builtin = "aggregate: {flights: count, delay_sum: sum(delay), delay_max: max(delay)}"
+
+func hourlyPlan(t testing.TB, variant string, parallelism int) *job.Job {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../testdata/jobs", name))
+	dir := "../../testdata/jobs"
+	text, err := os.ReadFile(filepath.Join(dir, "hourly-delays-builtin.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := job.Parse(text, job.Options{File: name, Dir: "../../testdata/jobs", Manifest: func(m job.Module) (*abi.Manifest, error) {
-		return nil, nil
+	if variant != "built-in" {
+		module := "modules: {delays: {file: ../wasm/delays-" + variant + ".wasm}}\nsources:"
+		text = bytes.Replace(text, []byte("sources:"), []byte(module), 1)
+		text = bytes.Replace(text, []byte(builtin), []byte("aggregate: {wasm: delays.delays}"), 1)
+	}
+	plan, err := job.Parse(text, job.Options{File: variant, Dir: dir, Manifest: func(m job.Module) (*abi.Manifest, error) {
+		return loadModule(t, m.Path, sandbox.Options{}).Manifest(), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +80,44 @@ func hourlyPlan(t testing.TB, name string, parallelism int) *job.Job {
 	return plan
 }
 
-func config(sinks map[string]*memorySink) runtime.Config {
+// loaded holds compiled modules by path and options: compiling takes long.
+var (
+	loadedMutex sync.Mutex
+	loaded      = map[string]*sandbox.Module{}
+)
+
+func loadModule(t testing.TB, path string, o sandbox.Options) *sandbox.Module {
+	t.Helper()
+	loadedMutex.Lock()
+	defer loadedMutex.Unlock()
+	name := fmt.Sprintf("%s %v", path, o.FreshInstance)
+	if loaded[name] == nil {
+		wasm, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := sandbox.NewEngine(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded[name], err = engine.Load(context.Background(), filepath.Base(path), wasm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return loaded[name]
+}
+
+// guests instantiates functions under the given options.
+func guests(t testing.TB, o sandbox.Options) func(*job.Function) (runtime.Guest, error) {
+	return func(f *job.Function) (runtime.Guest, error) {
+		return loadModule(t, f.Module.Path, o).Instantiate(context.Background(), sandbox.InstanceOptions{})
+	}
+}
+
+func config(t testing.TB, sinks map[string]*memorySink) runtime.Config {
 	return runtime.Config{
 		Clock: &wallClock{},
+		Guest: guests(t, sandbox.Options{}),
 		Source: func(s *job.Source) (connector.Source, error) {
 			f := s.Connector.File
 			return file.NewSource(f.Path, f.Shown, f.RecordBytesMax), nil
@@ -109,9 +158,6 @@ func sortedLines(b []byte) []string {
 	return lines
 }
 
-// variants of the hourly-delays job; all put out the same lines.
-var variants = []string{"hourly-delays-builtin.yaml"}
-
 // run starts a job over sinks and runs it to its end.
 func run(t *testing.T, plan *job.Job, c runtime.Config) {
 	t.Helper()
@@ -141,11 +187,22 @@ func each(t *testing.T, f func(t *testing.T, plan *job.Job, batch int)) {
 func TestHourlyDelays(t *testing.T) {
 	each(t, func(t *testing.T, plan *job.Job, batch int) {
 		sinks := map[string]*memorySink{}
-		c := config(sinks)
+		c := config(t, sinks)
 		c.Limits.BatchRows, c.Workers = batch, plan.Parallelism
 		run(t, plan, c)
 		checkHourly(t, sinks)
 	})
+}
+
+// TestHourlyDelaysFreshInstance throws the guest away after every call.
+func TestHourlyDelaysFreshInstance(t *testing.T) {
+	for _, variant := range variants[1:] {
+		sinks := map[string]*memorySink{}
+		c := config(t, sinks)
+		c.Guest = guests(t, sandbox.Options{FreshInstance: true})
+		run(t, hourlyPlan(t, variant, 2), c)
+		checkHourly(t, sinks)
+	}
 }
 
 // TestHourlyDelaysInAnyOrder steps the tasks one at a time, each time in another
@@ -155,7 +212,7 @@ func TestHourlyDelaysInAnyOrder(t *testing.T) {
 		parallelism := 1 << (seed % 3)
 		plan := hourlyPlan(t, variants[seed%uint64(len(variants))], parallelism)
 		sinks := map[string]*memorySink{}
-		c := config(sinks)
+		c := config(t, sinks)
 		c.Limits.BatchRows, c.Decoders = 512, 1+int(seed%3)
 		j, err := runtime.New(plan, c)
 		if err != nil {
@@ -184,7 +241,7 @@ func TestHourlyDelaysRestored(t *testing.T) {
 		sinks := map[string]*memorySink{}
 		var snapshot []byte
 		for i := range int64(10) {
-			c := config(sinks)
+			c := config(t, sinks)
 			c.Limits.BatchRows, c.Workers = batch, 2
 			if snapshot != nil {
 				c.Restore = readSnapshot(t, snapshot)
@@ -193,7 +250,7 @@ func TestHourlyDelaysRestored(t *testing.T) {
 			snapshot = snapshotAt(t, plan, c, at)
 			plan.Parallelism = 6 - plan.Parallelism // 2, 4, 2, …
 		}
-		c := config(sinks)
+		c := config(t, sinks)
 		c.Restore = readSnapshot(t, snapshot)
 		run(t, plan, c)
 		checkHourly(t, sinks)
