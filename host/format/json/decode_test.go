@@ -153,6 +153,9 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"t":^"2001-02-16T17:55:00+24:00"}`, "t", `"2001-02-16T17:55:00+24:00" is no TIMESTAMP(3): ` + reasonOffset}, {`{"t":^"0000-01-01T00:00:00+00:01"}`, "t", `"0000-01-01T00:00:00+00:01" is no TIMESTAMP(3): ` + reasonYear},
 		{`{"t":^"2001-02-16T17:55:00+0100"}`, "t", `"2001-02-16T17:55:00+0100" is no TIMESTAMP(3): ` + reasonTimeShape}, {`{"t":^1.5}`, "t", "milliseconds are an integer, not 1.5"},
 		{`{"t":^9223372036854775808}`, "t", "9223372036854775808 is out of the range of TIMESTAMP(3), -9223372036854775808 to 9223372036854775807"}, {`{"t":^true}`, "t", "TIMESTAMP(3) is expected, not true"},
+		{`{"i":^"` + strings.Repeat("é", 25) + `"}`, "i", `INT is expected, not the string "` + strings.Repeat("é", 19) + "…"},
+		{`{"t":^"2OO1-02-16T17:55:00Z"}`, "t", `"2OO1-02-16T17:55:00Z" is no TIMESTAMP(3): ` + reasonTimeShape}, {`{"t":^"2001-02-16T1x:55:00Z"}`, "t", `"2001-02-16T1x:55:00Z" is no TIMESTAMP(3): ` + reasonTimeShape},
+		{`{"t":^"2001-02-16T17:55:00+0x:00"}`, "t", `"2001-02-16T17:55:00+0x:00" is no TIMESTAMP(3): ` + reasonTimeShape}, {`{"x":{"^`, "", reasonEnd},
 		{`{"z":^"2001-02-16T17:55:00"}`, "z", `"2001-02-16T17:55:00" is no TIMESTAMP_LTZ(6): ` + reasonZone},
 	} {
 		at := strings.IndexByte(c.record, '^')
