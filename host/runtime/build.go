@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -242,11 +243,15 @@ func (b *builder) window(s *job.Step, n *node, stats *StepStats) (*windowOperato
 	return o, nil
 }
 
+// ErrNotOffered marks errors of New about what a plan may say and the engine
+// lacks so far.
+var ErrNotOffered = errors.New("is not offered yet")
+
 // guest gives a windowed step its Wasm function, in an instance of its own.
 func (b *builder) guest(s *job.Step, o *windowOperator) error {
 	f := s.Window.Function
 	if !f.Accumulator.IsFixedWidth() {
-		return fmt.Errorf("function %s has an accumulator of variable width, %s, which is not offered yet", f.Name, f.Accumulator)
+		return fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
 	}
 	instance, err := b.config.Guest(f)
 	if err != nil {

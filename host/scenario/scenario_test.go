@@ -1,0 +1,133 @@
+package scenario_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmstream/wasmstream/host/format"
+	"github.com/wasmstream/wasmstream/host/format/json"
+	"github.com/wasmstream/wasmstream/host/scenario"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// root has the scenarios that Flink wrote, as far as they need nothing that the
+// engine lacks.
+const root = "../../testdata/scenarios"
+
+// rootCount is how many of them there are.
+const rootCount = 27
+
+func options() scenario.Options {
+	return scenario.Options{
+		Decoder: func(declared, output *stream.Schema) (format.Decoder, error) { return json.NewDecoder(declared, output) },
+		Encoder: func(s *stream.Schema) (format.Encoder, error) {
+			return json.NewEncoder(s, json.EncoderOptions{Timestamps: json.Millis, AppendOnly: true})
+		},
+		ReadFile: os.ReadFile,
+		Getenv:   func(string) (string, bool) { return "", false },
+	}
+}
+
+// find lists the scenarios below a folder.
+func find(t testing.TB, root string) []string {
+	t.Helper()
+	var paths []string
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".scenario" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func parse(t testing.TB, path string, text []byte) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestScenarios runs what Flink wrote in every way that may not matter.
+func TestScenarios(t *testing.T) {
+	paths := find(t, root)
+	if len(paths) != rootCount {
+		t.Errorf("there are %d scenarios, want %d", len(paths), rootCount)
+	}
+	for _, restart := range []bool{false, true} {
+		for _, batch := range []int{0, 1, 3, 4096} {
+			for _, parallelism := range []int{1, 2, 4} {
+				o := options()
+				o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
+				t.Run(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d", restart, batch, parallelism), func(t *testing.T) {
+					for _, path := range paths {
+						if restart && strings.Contains(path, "restart-sensitive") {
+							continue
+						}
+						if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
+							t.Error(r)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestUpdateChangesNothing holds updates against what flink-oracle wrote.
+func TestUpdateChangesNothing(t *testing.T) {
+	for _, parallelism := range []int{1, 4} {
+		o := options()
+		o.Update, o.Parallelism = true, parallelism
+		for _, path := range find(t, root) {
+			text := read(t, path)
+			if r := parse(t, path, text).Run(o); r.Outcome != scenario.Pass || r.Updated != nil {
+				t.Errorf("%v (-file +updated):\n%s", r, cmp.Diff(string(text), string(r.Updated)))
+			}
+		}
+	}
+}
+
+// TestConformance runs all the scenarios that Flink wrote: those beyond what the
+// engine offers say so, and the others pass.
+func TestConformance(t *testing.T) {
+	const all = "../../../shared/conformance"
+	if _, err := os.Stat(all); err != nil {
+		t.Skipf("NOT RUN: the conformance scenarios are not at %s", all)
+	}
+	passed, later := 0, 0
+	for _, path := range find(t, all) {
+		switch r := parse(t, path, read(t, path)).Run(options()); {
+		case r.Outcome == scenario.Pass:
+			passed++
+		case r.Outcome == scenario.Wrong && strings.Contains(r.Message, "not offered yet"):
+			later++
+		default:
+			t.Error(r)
+		}
+	}
+	if passed < rootCount {
+		t.Errorf("%d pass, want at least %d", passed, rootCount)
+	}
+	t.Logf("%d pass, %d need what is not offered yet", passed, later)
+}
