@@ -82,7 +82,7 @@ func (g *guest) open(parameters stream.Row) error {
 		return fmt.Errorf("opening function %s: %w", g.name, err)
 	}
 	if len(effects) > 0 {
-		return g.nonsense("it answered its opening with %d bytes of effects; none are allowed", len(effects))
+		return g.fault(abi.FaultBadAnswer, "it answered its opening with %d bytes of effects; none are allowed", len(effects))
 	}
 	return nil
 }
@@ -176,10 +176,12 @@ func (g *guest) call(from, to int) error {
 	if err != nil {
 		return fmt.Errorf("function %s: %w", g.name, err)
 	}
-	if err := g.take(effects, from, to); err != nil {
+	edited := g.instance.Frame()[h.SlotsOffset:]
+	if err := errors.Join(g.checkAnswer(effects, from, to), g.checkSlots(edited)); err != nil {
 		return err
 	}
-	g.adopt(g.instance.Frame(), h)
+	g.take(effects, from, to)
+	g.adopt(edited)
 	return nil
 }
 
@@ -243,24 +245,31 @@ func (g *guest) fill(frame []byte, h abi.Header, from, to int, rows []byte, base
 	copy(frame[h.RowsOffset:], rows)
 }
 
+// checkSlots makes sure that the slots are still rows. Fixed in width, they can
+// only have another kind of change.
+func (g *guest) checkSlots(edited []byte) error {
+	for i := range g.slots {
+		if kind := stream.Row(edited[i*g.stride:]).Change(); kind != stream.Insert {
+			return g.fault(abi.FaultBadSlot, "slot %d was left with change kind %d; an accumulator is a row of kind +I, 0", i, uint8(kind))
+		}
+	}
+	return nil
+}
+
 // adopt takes the slots over as the guest left them.
-func (g *guest) adopt(frame []byte, h abi.Header) {
+func (g *guest) adopt(edited []byte) {
 	for i, r := range g.slots {
-		copy(g.backend.Value(r), frame[int(h.SlotsOffset)+i*g.stride:][:g.stride])
+		copy(g.backend.Value(r), edited[i*g.stride:][:g.stride])
 	}
 }
 
-// take puts out the rows that the guest answered: one for each result op, and
-// nothing else.
-func (g *guest) take(effects []byte, from, to int) error {
-	if err := g.checkAnswer(effects, from, to); err != nil {
-		return err
-	}
+// take puts out the rows that the guest answered; checkAnswer has seen them.
+func (g *guest) take(effects []byte, from, to int) {
 	answers := abi.ReadEffects(effects, to-from)
 	for {
 		e, ok := answers.Next()
 		if !ok {
-			return nil
+			return
 		}
 		i := from + int(e.Op)
 		g.passMarks(i)
@@ -282,18 +291,18 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 		i := from + int(e.Op)
 		for next < i {
 			if g.ops[next].kind == abi.OpResult {
-				return g.nonsense("op %d, a result, was not answered", next-from)
+				return g.fault(abi.FaultBadAnswer, "op %d, a result, was not answered", next-from)
 			}
 			next++
 		}
 		switch {
 		case g.ops[i].kind != abi.OpResult || next > i:
-			return g.nonsense("op %d, of kind %s, has an effect too many: %s", e.Op, g.ops[i].kind, e.Kind)
+			return g.fault(abi.FaultBadAnswer, "op %d, of kind %s, has an effect too many: %s", e.Op, g.ops[i].kind, e.Kind)
 		case e.Kind != abi.EffectEmit || e.Aux != 0:
-			return g.nonsense("op %d, a result, was answered by %s to output %d instead of one row to output 0", e.Op, e.Kind, e.Aux)
+			return g.fault(abi.FaultBadAnswer, "op %d, a result, was answered by %s to output %d instead of one row to output 0", e.Op, e.Kind, e.Aux)
 		}
 		if err := stream.CheckRow(g.result, e.Payload); err != nil {
-			return g.nonsense("op %d, a result, was answered by a row that is no %s: %v", e.Op, g.result, err)
+			return g.fault(abi.FaultBadRow, "op %d, a result, was answered by a row that is no %s: %v", e.Op, g.result, err)
 		}
 		next = i + 1
 	}
@@ -302,13 +311,13 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 	}
 	for ; next < to; next++ {
 		if g.ops[next].kind == abi.OpResult {
-			return g.nonsense("op %d, a result, was not answered", next-from)
+			return g.fault(abi.FaultBadAnswer, "op %d, a result, was not answered", next-from)
 		}
 	}
 	return nil
 }
 
-// nonsense is the fault of a guest whose answer breaks the ABI.
-func (g *guest) nonsense(format string, args ...any) error {
-	return fmt.Errorf("function %s: %w", g.name, &abi.Fault{Kind: abi.FaultBadAnswer, Op: -1, Detail: fmt.Sprintf(format, args...)})
+// fault is what a guest did whose answer breaks the ABI.
+func (g *guest) fault(kind abi.FaultKind, format string, args ...any) error {
+	return fmt.Errorf("function %s: %w", g.name, &abi.Fault{Kind: kind, Op: -1, Detail: fmt.Sprintf(format, args...)})
 }
