@@ -81,7 +81,7 @@ type problems struct {
 }
 
 func (p *problems) add(format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf(p.what+": "+format, args...))
+	p.errs = append(p.errs, fmt.Errorf("%s: %w", p.what, fmt.Errorf(format, args...)))
 }
 
 // name checks a name of a list and remembers it. prefix tells what it names, with a space, or is empty.

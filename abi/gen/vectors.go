@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
 )
@@ -163,7 +164,7 @@ func misbehaving(f *abi.Function) vectorFile {
 		{"slot-kind", add, abi.FaultBadRow, ""},
 	} {
 		frames := []vectorFrame{openFrame(), frameOf(f, v.steps, v.steps)}
-		if v.fault == abi.FaultTooLarge || v.fault == abi.FaultBadPointer {
+		if strings.HasPrefix(v.variant, "in-") {
 			// The fault comes with the first frame, whatever is in it.
 			frames = frames[:1]
 		}
