@@ -20,9 +20,6 @@ var guestsDir = filepath.Join("..", "..", "testdata", "wasm")
 // guestBytes returns a committed guest.
 func guestBytes(t testing.TB, name string) []byte {
 	t.Helper()
-	if _, err := os.Stat(guestsDir); err != nil {
-		t.Skipf("NOT TESTED, there are no built guests in %s: %v", guestsDir, err)
-	}
 	wasm, err := os.ReadFile(filepath.Join(guestsDir, name))
 	if err != nil {
 		t.Fatalf("a committed guest is missing; run `make guests`: %v", err)
@@ -97,6 +94,7 @@ func openFrame() []byte {
 // openDelays loads a guest and opens its function.
 func openDelays(t testing.TB, name string, options Options) *guest {
 	t.Helper()
+	options.CacheDir = sharedCache
 	g := instantiate(t, load(t, options, guestBytes(t, name)))
 	if _, err := g.Open(0, openFrame()); err != nil {
 		t.Fatal(err)
@@ -277,7 +275,7 @@ func BenchmarkEmptyCall(b *testing.B) {
 func BenchmarkInstantiate(b *testing.B) {
 	for name, wasm := range map[string][]byte{"tiny": goodModule().bytes(), "go": guestBytes(b, "delays-go.wasm")} {
 		b.Run(name, func(b *testing.B) {
-			m := load(b, Options{}, wasm)
+			m := load(b, Options{CacheDir: sharedCache}, wasm)
 			for b.Loop() {
 				i, err := m.Instantiate(context.Background(), InstanceOptions{})
 				if err == nil {

@@ -4,8 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 )
+
+// sharedCache saves the tests from compiling Go guests again and again.
+var sharedCache string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "sandbox")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	sharedCache = dir
+	code := m.Run()
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
 
 // newEngine returns an engine that is closed, with an error if that fails, at the
 // end of the test.
