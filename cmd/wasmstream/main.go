@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -24,6 +23,7 @@ import (
 type commandLine struct {
 	Run     RunCommand     `cmd:"" help:"Run a job to the end of its input."`
 	Check   CheckCommand   `cmd:"" help:"Check a job file and show its plan."`
+	Test    TestCommand    `cmd:"" help:"Run scenario files: jobs with a script and all that is expected of them."`
 	Module  ModuleCommands `cmd:"" help:"Look at Wasm modules, and write their manifests."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
 }
@@ -152,8 +152,8 @@ func printHelp(o kong.HelpOptions, c *kong.Context) error {
 	return err
 }
 
-// report prints an error. One that begins with a place in a file stands alone, so
-// that editors find it; the others are told to be the program's.
+// report prints an error. One that begins with a file stands alone, so that editors
+// find the place; the others are told to be the program's.
 func report(w io.Writer, err error) {
 	text := err.Error()
 	if text == "" {
@@ -161,8 +161,9 @@ func report(w io.Writer, err error) {
 	}
 	var problems job.Problems
 	var located *locatedError
-	if !errors.As(err, &problems) && !errors.As(err, &located) {
+	var file *fileError
+	if !errors.As(err, &problems) && !errors.As(err, &located) && !errors.As(err, &file) {
 		text = "wasmstream: " + text
 	}
-	fmt.Fprintln(w, strings.TrimRight(text, "\n"))
+	fmt.Fprintln(w, text)
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -100,12 +101,13 @@ func (r *runner) checkReceived(of *action, from, to int) *mismatch {
 		}
 	}
 	var missing []string
-	for i := from; i < to; i++ {
+	for i := to - 1; i >= from; i-- { // backwards: of equal lines the first ones were met
 		if line := r.lines[i]; r.actions[i].kind == want && open[line] > 0 {
 			open[line]--
 			missing = append(missing, fmt.Sprintf("%s   (line %d)", line, r.actions[i].line))
 		}
 	}
+	slices.Reverse(missing)
 	if len(missing)+len(unexpected) == 0 {
 		return nil
 	}
@@ -136,7 +138,7 @@ func (r *runner) checkAnswer(c *action) *mismatch {
 	case c.kind == wantWatermark && got != c.time.String():
 		return &mismatch{c.line, fmt.Sprintf("the watermark that last reached %s is %s, not %s", c.name, got, c.time)}
 	case c.kind == wantLateDropped && got != fmt.Sprint(c.count):
-		return &mismatch{c.line, fmt.Sprintf("%s has dropped %s late records so far, not %d", c.name, got, c.count)}
+		return &mismatch{c.line, fmt.Sprintf("late records that %s has dropped so far: %s, not %d", c.name, got, c.count)}
 	}
 	return nil
 }

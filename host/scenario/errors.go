@@ -27,9 +27,9 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// result makes the mistakes the result of a scenario: the first at its line, the
+// Result makes the mistakes the result of a scenario: the first at its line, the
 // others below it with theirs.
-func (e Errors) result() Result {
+func (e Errors) Result() Result {
 	r := Result{File: e[0].File, Outcome: Wrong, Line: e[0].Line, Message: e[0].Message}
 	if len(e) > 1 {
 		r.Message += "\n" + e[1:].Error()

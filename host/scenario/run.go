@@ -49,7 +49,7 @@ func (s *Scenario) Run(o Options) Result {
 func (s *Scenario) wrong(err error) Result {
 	var errs Errors
 	if errors.As(err, &errs) {
-		return errs.result()
+		return errs.Result()
 	}
 	return Result{File: s.path, Outcome: Wrong, Line: s.jobLine, Message: err.Error()}
 }

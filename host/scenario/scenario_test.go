@@ -25,7 +25,9 @@ const rootCount = 27
 
 func options() scenario.Options {
 	return scenario.Options{
-		Decoder: func(declared, output *stream.Schema) (format.Decoder, error) { return json.NewDecoder(declared, output) },
+		Decoder: func(declared, output *stream.Schema) (format.Decoder, error) {
+			return json.NewDecoder(declared, output)
+		},
 		Encoder: func(s *stream.Schema) (format.Encoder, error) {
 			return json.NewEncoder(s, json.EncoderOptions{Timestamps: json.Millis, AppendOnly: true})
 		},

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/wasmstream/wasmstream/host/format"
+	formatjson "github.com/wasmstream/wasmstream/host/format/json"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/scenario"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// TestCommand runs scenario files.
+type TestCommand struct {
+	Paths         []string `arg:"" name:"path" help:"Scenario files, or folders: every *.scenario below them." placeholder:"FILE|DIR"`
+	Update        bool     `help:"Rewrite the want lines from what the job did."`
+	JSON          bool     `name:"json" help:"Print one JSON object for each scenario."`
+	Batch         int      `help:"Hand consecutive emit lines over in batches of up to N." placeholder:"N"`
+	Parallelism   int      `help:"Run each keyed step in N tasks, whatever the job says." placeholder:"N"`
+	FreshInstance bool     `help:"Throw Wasm instances away after every call."`
+	RestartEvery  bool     `help:"Restart the job after every action; folders named restart-sensitive are left out."`
+	State         string   `help:"Where state is kept: memory or disk." enum:"memory,disk" default:"memory" placeholder:"memory|disk"`
+	WasmTwins     string   `help:"Replace built-in parts by their Wasm twins: go, c or rust." enum:",go,c,rust" default:"" placeholder:"go|c|rust"`
+	SandboxFlags
+}
+
+// scenarioExtension is how the names of scenario files end.
+const scenarioExtension = ".scenario"
+
+// restartSensitive is the name of folders whose scenarios Flink itself does not
+// pass with a restart after every action.
+const restartSensitive = "restart-sensitive"
+
+// scenarioBytesMax bounds a scenario file.
+const scenarioBytesMax = 64 << 20
+
+// Run runs the scenarios, several at a time, and prints what became of them in
+// the order of the files.
+func (c *TestCommand) Run(e *Env) error {
+	e.Log = newLog(newScreen(e), e.StderrTerminal, "warn")
+	modules, err := newScenarioModules(e, sandbox.Options{CacheDir: c.dir(), FreshInstance: c.FreshInstance})
+	if err != nil {
+		return err
+	}
+	defer modules.Close()
+	o := c.options(e, modules)
+	files, err := c.files()
+	if err := errors.Join(c.offered(), o.Validate(), err); err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	passed, failed, unreadable := 0, 0, 0
+	for r := range c.results(e.Context, files, o) {
+		if err := c.print(e.Stdout, r); err != nil {
+			return err
+		}
+		switch {
+		case r.unreadable:
+			unreadable++
+			fallthrough
+		case r.Outcome != scenario.Pass:
+			failed++
+		default:
+			passed++
+		}
+	}
+	if e.Context.Err() != nil {
+		return context.Cause(e.Context)
+	}
+	closing := e.Stdout
+	if c.JSON {
+		closing = e.Stderr // standard output has objects only
+	}
+	fmt.Fprintf(closing, "%d passed, %d failed\n", passed, failed)
+	switch {
+	case unreadable > 0:
+		return &exitError{code: exitBadInput}
+	case failed > 0:
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// offered refuses flags that stand for what is to come.
+func (c *TestCommand) offered() error {
+	var errs []error
+	if c.State != "memory" {
+		errs = append(errs, fmt.Errorf("--state %s is not offered yet", c.State))
+	}
+	if c.WasmTwins != "" {
+		errs = append(errs, fmt.Errorf("--wasm-twins=%s is not offered yet", c.WasmTwins))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *TestCommand) options(e *Env, m *scenarioModules) scenario.Options {
+	return scenario.Options{
+		Batch: c.Batch, Parallelism: c.Parallelism, RestartEvery: c.RestartEvery, Update: c.Update,
+		Decoder: func(declared, output *stream.Schema) (format.Decoder, error) {
+			return formatjson.NewDecoder(declared, output)
+		},
+		Encoder: func(s *stream.Schema) (format.Encoder, error) {
+			return formatjson.NewEncoder(s, formatjson.EncoderOptions{Timestamps: formatjson.Millis, AppendOnly: true})
+		},
+		ReadFile: readModule, Getenv: e.Getenv, Manifest: m.Manifest, Guest: m.Guest,
+	}
+}
+
+// files lists the scenarios that the paths name, each once.
+func (c *TestCommand) files() ([]string, error) {
+	var files []string
+	var errs []error
+	seen := map[string]bool{}
+	for _, path := range c.Paths {
+		found, err := c.below(path)
+		if err != nil {
+			errs = append(errs, &fileError{path, notThere(err, path)})
+		}
+		for _, f := range found {
+			if !seen[f] {
+				seen[f] = true
+				files = append(files, f)
+			}
+		}
+	}
+	return files, errors.Join(errs...)
+}
+
+// below lists the scenarios below a folder; a file stands for itself.
+func (c *TestCommand) below(root string) (files []string, err error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{filepath.Clean(root)}, nil
+	}
+	found := false
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != scenarioExtension {
+			return err
+		}
+		found = true
+		folders := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
+		if !c.RestartEvery || !slices.Contains(folders, restartSensitive) {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("there is no file *%s below it", scenarioExtension)
+	}
+	return files, err
+}
+
+// testResult is a scenario's result. unreadable is a file that is no scenario, or
+// could not be read or written.
+type testResult struct {
+	scenario.Result
+	unreadable bool
+}
+
+// results runs the files with as many workers as there are processors and yields
+// the results in the order of the files, until the context is done.
+func (c *TestCommand) results(ctx context.Context, files []string, o scenario.Options) func(yield func(testResult) bool) {
+	return func(yield func(testResult) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		slots := make([]chan testResult, len(files))
+		for i := range slots {
+			slots[i] = make(chan testResult, 1)
+		}
+		var next atomic.Int64
+		for range min(goruntime.GOMAXPROCS(0), len(files)) {
+			go func() {
+				for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+					slots[i] <- c.test(files[i], o)
+				}
+			}()
+		}
+		for _, slot := range slots {
+			select {
+			case r := <-slot:
+				if !yield(r) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// test runs one file.
+func (c *TestCommand) test(path string, o scenario.Options) testResult {
+	unreadable := func(err error) testResult {
+		r := scenario.Result{File: path, Outcome: scenario.Wrong, Message: err.Error()}
+		var mistakes scenario.Errors
+		if errors.As(err, &mistakes) {
+			r = mistakes.Result()
+		}
+		return testResult{r, true}
+	}
+	text, err := readScenario(path)
+	if err != nil {
+		return unreadable(err)
+	}
+	s, err := scenario.Parse(path, text)
+	if err != nil {
+		return unreadable(err)
+	}
+	r := s.Run(o)
+	if r.Updated != nil {
+		if err := rewriteScenario(path, r.Updated); err != nil {
+			return unreadable(err)
+		}
+	}
+	return testResult{r, false}
+}
+
+func readScenario(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, notThere(err, path)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, scenarioBytesMax+1))
+	if err == nil && len(text) > scenarioBytesMax {
+		err = fmt.Errorf("it has more than %d bytes", scenarioBytesMax)
+	}
+	return text, notThere(err, path)
+}
+
+// rewriteScenario gives a file a new text, whole or not at all. It stays what it
+// is: a link still leads to it, and its permissions are the same.
+func rewriteScenario(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(replaceFile(path, text), os.Chmod(path, info.Mode().Perm()))
+}
+
+// print tells of a result: of all of them as JSON, else of those that did not
+// pass or changed their file.
+func (c *TestCommand) print(w io.Writer, r testResult) (err error) {
+	switch {
+	case c.JSON:
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(r.Result)
+	case r.Updated != nil && r.Outcome == scenario.Pass:
+		_, err = fmt.Fprintf(w, "%s: updated\n", r.File)
+	case r.Outcome != scenario.Pass:
+		_, err = fmt.Fprintln(w, r.Result)
+	}
+	return err
+}
