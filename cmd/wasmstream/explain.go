@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -33,7 +34,11 @@ func explain(plan *job.Job, err error) error {
 	}
 	var fault *sandbox.Fault
 	if errors.As(err, &fault) {
-		return explainFault(plan, err, fault)
+		return explainFault(plan, err, fault.Error(), fmt.Sprintf("%s: %s", fault.Kind, fault.Message), fault.Backtrace)
+	}
+	var answer *abi.Fault
+	if errors.As(err, &answer) {
+		return explainFault(plan, err, answer.Error(), fmt.Sprintf("%s: %s", answer.Kind, answer.Detail), nil)
 	}
 	return err
 }
@@ -52,21 +57,21 @@ func locate(plan *job.Job, r *runtime.RecordError) error {
 const backtraceMax = 8
 
 // explainFault tells step and function, as the engine has wrapped the fault, what
-// went wrong, and then where in the guest.
-func explainFault(plan *job.Job, err error, f *sandbox.Fault) error {
-	what := fmt.Sprintf("%s: %s", f.Kind, f.Message)
-	text := oneLine(strings.Replace(err.Error(), f.Error(), what, 1))
-	for _, m := range plan.Modules {
-		if m.Name == f.Module {
-			text += fmt.Sprintf("\n    in module %s (%s), called by %s", m.Name, shownPath(m.Path), f.Entry)
+// went wrong in place of the fault's own text, and then where.
+func explainFault(plan *job.Job, err error, own, what string, backtrace []string) error {
+	text := oneLine(strings.Replace(err.Error(), own, what, 1))
+	for _, s := range plan.Steps {
+		if s.Window != nil && s.Window.Function != nil && strings.HasPrefix(text, "step "+s.Name+": ") {
+			m := s.Window.Function.Module
+			text += fmt.Sprintf("\n    in module %s (%s)", m.Name, shownPath(m.Path))
 		}
 	}
-	for i, function := range f.Backtrace {
+	for i, function := range backtrace {
 		if i == backtraceMax {
-			text += fmt.Sprintf("\n    … and %d more", len(f.Backtrace)-i)
+			text += fmt.Sprintf("\n    … and %d more", len(backtrace)-i)
 			break
 		}
-		text += "\n    at " + oneLine(function)
+		text += "\n    at " + oneLine(strings.TrimPrefix(function, "."))
 	}
 	return &faultError{text, err}
 }

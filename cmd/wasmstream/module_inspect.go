@@ -153,8 +153,20 @@ const listMax = 20
 func (f *inspection) tell(w io.Writer) {
 	fmt.Fprintln(w, f.File)
 	t := newTable(textColumn, textColumn)
-	t.add("size", fmt.Sprintf("%s bytes, %s functions, table of %d", grouped(int64(f.Bytes)), grouped(int64(f.Defined)), f.Table))
+	t.add("size", grouped(int64(f.Bytes))+" bytes")
 	t.add("sha256", f.SHA256)
+	if f.Refused != nil {
+		t.add("refused", oneLine(f.Refused.Reason))
+	}
+	if f.Refused == nil || f.Refused.Kind != string(sandbox.RefusedNotWasm) {
+		f.tellParts(t)
+	}
+	t.write(w)
+}
+
+// tellParts tells of what is in the module.
+func (f *inspection) tellParts(t *table) {
+	t.add("code", fmt.Sprintf("%s functions, table of %s", grouped(int64(f.Defined)), grouped(int64(f.Table))))
 	t.add("memory", binaryBytes(f.Memory.BytesMin)+" to "+binaryBytes(f.Memory.BytesMax))
 	if versions := strings.Join(f.ABI[:min(len(f.ABI), listMax)], ", "); versions != "" {
 		t.add("ABI", "version "+cut(oneLine(versions), lineMax))
@@ -178,10 +190,6 @@ func (f *inspection) tell(w io.Writer) {
 	tellList(t, "imports", imports)
 	tellList(t, "exports", exports)
 	tellList(t, "custom", custom)
-	if f.Refused != nil {
-		t.add("refused", oneLine(f.Refused.Reason))
-	}
-	t.write(w)
 }
 
 // lineMax bounds the characters of a line that a module's own text makes long.

@@ -54,6 +54,8 @@ func shownTime(t stream.EventTime) string {
 // shownDuration writes how long something took.
 func shownDuration(seconds float64) string {
 	switch {
+	case seconds < 1:
+		return fmt.Sprintf("%.0f ms", seconds*1000)
 	case seconds < 10:
 		return fmt.Sprintf("%.2f s", seconds)
 	case seconds < 60:

@@ -100,14 +100,17 @@ func (r *jobRun) perSecond() float64 {
 	return float64(r.progress.Records) / r.seconds
 }
 
+// rateSecondsMin is the shortest run whose rate means something.
+const rateSecondsMin = 0.01
+
 // tell is the run for people.
 func (r *jobRun) tell(w io.Writer) error {
 	p := r.progress
 	fmt.Fprintf(w, "\n%s finished in %s\n\n", r.plan.Name, shownDuration(r.seconds))
 	counts := newTable(textColumn, numberColumn, textColumn)
 	rate := ""
-	if perSecond := r.perSecond(); perSecond > 0 {
-		rate = grouped(int64(perSecond)) + " per second"
+	if r.seconds >= rateSecondsMin {
+		rate = grouped(int64(r.perSecond())) + " per second"
 	}
 	counts.add("records", grouped(p.Records), rate)
 	if p.Skipped > 0 {
@@ -115,7 +118,11 @@ func (r *jobRun) tell(w io.Writer) error {
 	}
 	counts.add("firings", grouped(p.Firings), "")
 	dropped := ""
-	if p.LateDropped > 0 {
+	switch p.LateDropped {
+	case 0:
+	case p.Late:
+		dropped = "all dropped"
+	default:
 		dropped = grouped(p.LateDropped) + " of them dropped"
 	}
 	counts.add("late", grouped(p.Late), dropped)

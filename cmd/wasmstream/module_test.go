@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func wasmFile(name string) string { return filepath.Join(testdata, "wasm", name+".wasm") }
+
+func TestModuleInspect(t *testing.T) {
+	o := run(t, ".", "module", "inspect", wasmFile("delays-c"), wasmFile("delays-go"))
+	o.expect(t, exitOK)
+	for _, part := range []string{
+		wasmFile("delays-c") + "\n  size      ", "  sha256    ", "  memory    ", "  ABI       version 0\n",
+		"  function  delays (aggregate)", "takes delay INT\n", "gives flights BIGINT, delay_sum BIGINT, delay_max INT\n",
+		"  imports   wasmstream.fail (i32, i32) -> ()\n", "function wasmstream_call (i32, i32, i32) -> (i64)\n",
+		"\n\n" + wasmFile("delays-go") + "\n", "wasmstream.manifest, ",
+	} {
+		if !strings.Contains(o.stdout, part) {
+			t.Errorf("it does not show %q", part)
+		}
+	}
+	if t.Failed() {
+		t.Log(o.stdout)
+	}
+}
+
+func TestModuleInspectJSON(t *testing.T) {
+	o := run(t, ".", "module", "inspect", "--json", wasmFile("delays-c"), wasmFile("misbehaving-version"), "main_test.go", "nowhere.wasm")
+	o.expect(t, exitRefused, "misbehaving-version.wasm: refused: ", "main_test.go: refused: it is no Wasm module", "nowhere.wasm: there is no such file")
+	decoder := json.NewDecoder(strings.NewReader(o.stdout))
+	var found []inspection
+	for decoder.More() {
+		var one inspection
+		if err := decoder.Decode(&one); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, one)
+	}
+	if len(found) != 3 {
+		t.Fatalf("%d objects:\n%s", len(found), o.stdout)
+	}
+	sound, version, text := found[0], found[1], found[2]
+	if sound.Refused != nil || len(sound.SHA256) != 64 || !strings.Contains(string(sound.Manifest), `"delays"`) || sound.Memory.BytesMin == 0 {
+		t.Errorf("of the sound module: %+v", sound)
+	}
+	if version.Refused == nil || version.Refused.Kind != "abi-version" || version.ABI[0] == "0" {
+		t.Errorf("of the other version: %+v", version)
+	}
+	if text.Refused == nil || text.Refused.Kind != "not-wasm" || text.Bytes == 0 || string(text.Manifest) != "null" {
+		t.Errorf("of the text: %+v", text)
+	}
+}
+
+func TestModulePack(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	module := filepath.Join(folder, "m.wasm")
+	write(t, module, read(t, wasmFile("delays-go")))
+	run(t, folder, "module", "pack", "m.wasm", "-o", "described.wasm").expect(t, exitOK)
+	if read(t, module) != read(t, wasmFile("delays-go")) {
+		t.Error("the input was changed")
+	}
+
+	write(t, module, read(t, wasmFile("delays-c")))
+	write(t, filepath.Join(folder, "m.json"), strings.Replace(read(t, "../../udfs/delays/c/manifest.json"), `"delays"`, `"lateness"`, 1))
+	run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json").expect(t, exitOK)
+	run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json").expect(t, exitOK) // replaces the section
+	o := run(t, folder, "module", "inspect", "m.wasm", "described.wasm")
+	o.expect(t, exitOK)
+	if !strings.Contains(o.stdout, "lateness (aggregate)") || !strings.Contains(o.stdout, "delays (aggregate)") || strings.Count(o.stdout, "wasmstream.manifest") != 2 {
+		t.Error(o.stdout)
+	}
+	list, err := os.ReadDir(folder)
+	if err != nil || len(list) != 3 {
+		t.Errorf("the folder holds %v, %v", list, err)
+	}
+}
+
+func TestModulePackRefuses(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "text.wasm"), "text")
+	for _, name := range []string{"delays-c", "misbehaving-no-call"} {
+		write(t, filepath.Join(folder, name+".wasm"), read(t, wasmFile(name)))
+	}
+	write(t, filepath.Join(folder, "broken.json"), "{\n  \"functions\": [\n}")
+	write(t, filepath.Join(folder, "wrong.json"), `{"functions": [{"name": "f", "role": "agregate"}]}`)
+	write(t, filepath.Join(folder, "sound.json"), read(t, "../../udfs/delays/c/manifest.json"))
+	for line, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"text.wasm":                                        {exitRefused, "text.wasm: refused: it is no Wasm module"},
+		"delays-c.wasm":                                    {exitRefused, "wasmstream_describe"},
+		"delays-c.wasm --manifest broken.json":             {exitBadInput, "broken.json: "},
+		"delays-c.wasm --manifest wrong.json":              {exitBadInput, `did you mean "aggregate"?`},
+		"delays-c.wasm --manifest sond.json":               {exitBadInput, "did you mean sound.json?"},
+		"misbehaving-no-call.wasm --manifest sound.json":   {exitRefused, "does not export the function wasmstream_call"},
+		"delays-c.wasm --manifest sound.json -o no/m.wasm": {exitFailed, "no"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			run(t, folder, append([]string{"module", "pack"}, strings.Fields(line)...)...).expect(t, want.code, want.text)
+		})
+	}
+	if read(t, filepath.Join(folder, "delays-c.wasm")) != read(t, wasmFile("delays-c")) {
+		t.Error("a refused module was changed")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	o := run(t, testdata+"/jobs", "check", "hourly-delays.yaml")
+	o.expect(t, exitOK)
+	for _, part := range []string{
+		"hourly-delays is sound\n", "  source  flights  ", "reads 6 of 6 columns: flight, scheduled, ",
+		"from flights: by origin, tumbling windows of 1h, 2h late allowed, Wasm function delays.delays\n",
+		"gives origin STRING, flights BIGINT, ", "from hourly.late to out/late.ndjson\n",
+	} {
+		if !strings.Contains(o.stdout, part) {
+			t.Errorf("it does not show %q", part)
+		}
+	}
+	if t.Failed() {
+		t.Log(o.stdout)
+	}
+}
+
+func TestCheckJSON(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "job.yaml"), base)
+	o := run(t, folder, "check", "--json", "job.yaml")
+	o.expect(t, exitOK)
+	var got checkResult
+	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Status != "ok" || len(got.Sources) != 1 || strings.Join(got.Sources[0].Used, " ") != "scheduled delay origin" || len(got.Warnings) != 1 {
+		t.Error(o.stdout)
+	}
+	write(t, filepath.Join(folder, "job.yaml"), change(t, "version", "versoin"))
+	o = run(t, folder, "check", "--json", "job.yaml")
+	o.expect(t, exitBadInput, "job.yaml:1:1: ")
+	if err := json.Unmarshal([]byte(o.stdout), &got); err != nil || got.Status != "refused" || len(got.Problems) == 0 {
+		t.Error(err, o.stdout)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	o := run(t, ".", "version")
+	o.expect(t, exitOK)
+	if !strings.HasPrefix(o.stdout, "wasmstream ") || !strings.Contains(o.stdout, "ABI version 0") {
+		t.Error(o.stdout)
+	}
+	var v version
+	if err := json.Unmarshal([]byte(run(t, ".", "version", "--json").stdout), &v); err != nil || v.Go == "" {
+		t.Error(v, err)
+	}
+}
