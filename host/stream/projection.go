@@ -68,16 +68,34 @@ func copyColumns(buf []byte, base int, r Row, moves []move) []byte {
 	for i := range moves {
 		m := &moves[i]
 		row := buf[base:]
-		slot := binary.LittleEndian.Uint64(r[m.from.offset:])
 		if m.from.IsNull(r) {
+			// Not as it stands: a NULL has more than one legal form, and equal
+			// keys must be equal bytes (invariant K).
 			row[m.at.nullByte] |= m.at.nullMask
+			if m.variable {
+				buf = reserveNull(buf, base, &m.at)
+			}
+			continue
 		}
-		if m.variable && !isInline(&m.from, slot) && slot>>32 != 0 {
+		slot := binary.LittleEndian.Uint64(r[m.from.offset:])
+		if m.variable && !isInline(&m.from, slot) {
 			buf, slot = copyVariable(buf, base, r, &m.from, slot)
 			row = buf[base:]
 		}
 		binary.LittleEndian.PutUint64(row[m.at.offset:], slot)
 	}
+	return buf
+}
+
+// reserveNull makes room for a value that may come, where Flink's writer does.
+func reserveNull(buf []byte, base int, c *Column) []byte {
+	n := int(c.reserve)
+	if n == 0 {
+		return buf
+	}
+	at := len(buf) - base
+	buf = append(buf, zeros[:n]...)
+	binary.LittleEndian.PutUint64(buf[base+c.offset:], uint64(at)<<32)
 	return buf
 }
 
@@ -91,7 +109,7 @@ func copyVariable(buf []byte, base int, r Row, c *Column, slot uint64) ([]byte, 
 	from, reserved := int(slot>>32), (int(uint32(slot))+7)&^7
 	switch c.Type.Kind {
 	case Decimal:
-		reserved = 16 // whatever the value's length, NULL too
+		reserved = 16 // whatever the value's length
 	case Timestamp, TimestampLTZ:
 		reserved = 8 // the slot's low half is nanoseconds, not a length
 	}
