@@ -24,6 +24,7 @@ type commandLine struct {
 	Run     RunCommand     `cmd:"" help:"Run a job to the end of its input."`
 	Check   CheckCommand   `cmd:"" help:"Check a job file and show its plan."`
 	Test    TestCommand    `cmd:"" help:"Run scenario files: jobs with a script and all that is expected of them."`
+	Test    TestCommand    `cmd:"" help:"Run scenarios: jobs with a script and what they must put out."`
 	Module  ModuleCommands `cmd:"" help:"Look at Wasm modules, and write their manifests."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
 }
@@ -34,8 +35,8 @@ const description = "A stream processor with Flink's semantics whose functions a
 const exitCodesHelp = `
 Exit codes:
   0    all went well
-  1    the job failed
-  2    wrong arguments, or a job file with problems
+  1    the job or a scenario failed
+  2    wrong arguments, or a file with problems
   3    a Wasm module was refused
   130  interrupted (SIGINT); 143: terminated (SIGTERM)
 `

@@ -151,7 +151,7 @@ func TestBadRecords(t *testing.T) {
 			write(t, filepath.Join(folder, "job.yaml"), change(t, "event-time: scheduled", "event-time: scheduled\n    on-error: skip"))
 			o = run(t, folder, "run", "job.yaml")
 			o.expect(t, exitOK, "record skipped", strings.ReplaceAll(c.want, `"`, `\"`))
-			if !strings.Contains(o.stdout, "  skipped  1  ") || !strings.Contains(o.stdout, "  records  2 ") {
+			if !strings.Contains(o.stdout, "  skipped  1  ") || !strings.Contains(o.stdout, "  records  2") {
 				t.Errorf("the summary tells otherwise:\n%s", o.stdout)
 			}
 		})

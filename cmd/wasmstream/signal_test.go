@@ -50,11 +50,14 @@ func start(t *testing.T) *started {
 	if _, err := s.input.Write(flights); err != nil {
 		t.Fatal(err)
 	}
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
 	for !s.writes() {
-		if ctx.Err() != nil {
-			t.Fatalf("the run did not begin to write within %s\n%s", deadline, s.stderr.String())
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			t.Fatalf("the run did not begin to write within %s", deadline)
 		}
-		time.Sleep(time.Millisecond)
 	}
 	return s
 }
