@@ -24,7 +24,6 @@ type commandLine struct {
 	Run     RunCommand     `cmd:"" help:"Run a job to the end of its input."`
 	Check   CheckCommand   `cmd:"" help:"Check a job file and show its plan."`
 	Test    TestCommand    `cmd:"" help:"Run scenario files: jobs with a script and all that is expected of them."`
-	Test    TestCommand    `cmd:"" help:"Run scenarios: jobs with a script and what they must put out."`
 	Module  ModuleCommands `cmd:"" help:"Look at Wasm modules, and write their manifests."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
 }
