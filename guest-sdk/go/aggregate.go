@@ -40,6 +40,7 @@ type Aggregate struct {
 
 // Parameter is a value that the job file sets.
 type Parameter struct {
+	// Column is its place among the parameters, its name and its type.
 	Column Column
 	// Default is its value as JSON when the job file does not set it; "" if it must.
 	Default string
@@ -47,7 +48,8 @@ type Parameter struct {
 	Doc string
 }
 
-// prepare makes the schemas and fills in what may be left out.
+// prepare makes the schemas and fills in what may be left out. It panics at a function that can never work, as the module
+// is started or its tests begin: there is nobody to return an error to.
 func (a *Aggregate) prepare() {
 	if a.Name == "" || a.Add == nil || a.Merge == nil || a.Result == nil {
 		panic("wasmstream: aggregate " + a.Name + " needs a Name, Add, Merge and Result")

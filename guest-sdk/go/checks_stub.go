@@ -11,6 +11,7 @@ type checks struct {
 
 func allow(s *schema, writable bool) checks { return checks{s, writable} }
 
+// check panics at a mistake in the function under test: the test ends where the mistake is.
 func (r Row) check(c uint8, sqlType string, write bool) {
 	switch {
 	case r.schema == nil:

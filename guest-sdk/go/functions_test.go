@@ -3,6 +3,7 @@ package wasmstream_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -43,7 +44,10 @@ const (
 
 var opened float64
 
-func init() {
+// registered makes the functions be there before any test.
+var registered = register()
+
+func register() bool {
 	all := wasmstream.Columns{b.As("b"), i.As("i"), l.As("l"), f.As("f"), d.As("d"), t.As("t"), y.As("y"), s.As("s"), x.As("x")}
 	words := wasmstream.Columns{longest.As("longest"), joined.As("joined"), count.As("n")}
 	wasmstream.Register(
@@ -72,6 +76,7 @@ func init() {
 			Result: func(acc, out wasmstream.Row) { mean.Set(out, float64(sum.Get(acc))/float64(n.Get(acc))) },
 		},
 	)
+	return true
 }
 
 func include(acc wasmstream.Row, one, all string, k int64) {
@@ -105,7 +110,7 @@ func copyRow(to, from wasmstream.Row) {
 	}
 }
 
-func TestCases(t *testing.T) { wasmstreamtest.Run(t, "testdata/cases.txt") }
+func TestCases(t *testing.T) { wasmstreamtest.Run(t, os.DirFS("testdata"), "cases.txt") }
 
 func TestDescribeIsJSON(t *testing.T) {
 	var m struct {

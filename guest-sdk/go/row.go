@@ -18,7 +18,8 @@ type schema struct {
 	variable   bool
 }
 
-// newSchema checks that each column is where its position says. what names the schema in messages.
+// newSchema checks that each column is where its position says, and panics as prepare does. what names the schema in
+// messages.
 func newSchema(what string, columns Columns) *schema {
 	if len(columns) > columnsMax {
 		panic("wasmstream: the " + what + " has more than 56 columns")

@@ -61,7 +61,12 @@ func sourceDigest(root string, g guest) (string, error) {
 
 func isSource(path string) bool {
 	name := filepath.Base(path)
-	if strings.HasSuffix(name, "_test.go") || strings.Contains(filepath.ToSlash(path), "/wasmstreamtest/") {
+	for _, forTests := range []string{"/wasmstreamtest/", "/test/", "/testdata/"} {
+		if strings.Contains(filepath.ToSlash(path), forTests) {
+			return false
+		}
+	}
+	if strings.HasSuffix(name, "_test.go") {
 		return false
 	}
 	return slices.Contains([]string{".go", ".c", ".h", ".mod", ".json"}, filepath.Ext(name))

@@ -17,7 +17,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io/fs"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,10 +56,10 @@ type step struct {
 	want         string
 }
 
-// Run plays the cases of a file.
-func Run(t *testing.T, path string) {
+// Run plays the cases of a file: Run(t, os.DirFS(".."), "cases.txt").
+func Run(t *testing.T, files fs.FS, path string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	text, err := fs.ReadFile(files, path)
 	if err != nil {
 		t.Fatal(err)
 	}
