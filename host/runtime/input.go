@@ -48,16 +48,6 @@ func (in *input) receive() (ch int, b *stream.Batch, ok bool) {
 	return 0, nil, false
 }
 
-// hasMore tells whether receive would find something.
-func (in *input) hasMore() bool {
-	for i := range in.channels {
-		if c := &in.channels[i]; !c.held && !c.pipe.full.isEmpty() {
-			return true
-		}
-	}
-	return false
-}
-
 func (in *input) giveBack(ch int, b *stream.Batch) { in.channels[ch].pipe.giveBack(b) }
 
 // apply takes a mark of a channel into account.

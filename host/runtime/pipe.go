@@ -67,5 +67,3 @@ func (r *ring[T]) pop() (v T, ok bool) {
 	r.head.Store(head + 1)
 	return v, true
 }
-
-func (r *ring[T]) isEmpty() bool { return r.head.Load() == r.tail.Load() }

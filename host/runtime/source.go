@@ -21,7 +21,6 @@ type sourceTask struct {
 	skip  bool // leave records out that cannot be decoded
 	check *checkpoints
 	stats *SourceStats
-	limit Limits
 
 	next     int // decoder whose batch comes next
 	position connector.Position
