@@ -72,7 +72,7 @@ func (a *Aggregate) prepare() {
 }
 
 // run performs a frame's ops.
-func (a *Aggregate) run(f *frame) {
+func (a *Aggregate) run(f frame) {
 	if f.stride != 0 && !a.output.variable {
 		a.runFixed(f)
 		return
@@ -80,7 +80,7 @@ func (a *Aggregate) run(f *frame) {
 	if f.stride == 0 {
 		a.beginVariable(f)
 	}
-	for i := range f.count {
+	for i := uint32(0); i < f.count && !guest.tooLarge; i++ {
 		a.op(f, i, unsafe.Add(f.ops, i*raw.OpBytes))
 	}
 	if f.stride == 0 {
@@ -90,9 +90,11 @@ func (a *Aggregate) run(f *frame) {
 
 // runFixed is run where all rows written are of fixed width: the guest's hot path. One load for kind and slot, one for
 // the row; adds first, since each branch costs as much as a load; and few calls, since each costs as much as ten.
-func (a *Aggregate) runFixed(f *frame) {
+func (a *Aggregate) runFixed(f frame) {
 	base, slots, stride, op := f.base, f.slots, f.stride, f.ops
-	effectBytes := raw.EffectBytes + a.output.fixedBytes
+	// Held here while ops of no other kind emit: a global slice costs a write barrier at each change.
+	effects, effectBytes := guest.effects, raw.EffectBytes+a.output.fixedBytes
+loop:
 	for i, n := uint32(0), f.count; i < n; i++ {
 		kindSlot := *(*uint64)(op)
 		row := unsafe.Add(base, *(*uint32)(unsafe.Add(op, raw.OpAtRow)))
@@ -103,17 +105,17 @@ func (a *Aggregate) runFixed(f *frame) {
 		case raw.OpCreate:
 			a.Create(Row{base: acc, checks: allow(a.accumulator, true)})
 		case raw.OpResult:
-			at := len(guest.effects)
-			if at+effectBytes > cap(guest.effects) {
-				guest.grow(at + effectBytes)
+			at := len(effects)
+			if at+effectBytes > cap(effects) {
+				var fits bool
+				if effects, fits = guest.grow(effects, at+effectBytes); !fits {
+					break loop
+				}
 			}
-			guest.effects = guest.effects[:at+effectBytes]
-			effect := unsafe.Pointer(&guest.effects[at])
+			effects = effects[:at+effectBytes]
+			effect := unsafe.Pointer(&effects[at])
 			*(*uint64)(effect) = raw.EffectEmit | uint64(i)<<32
-			for k := 8; k < effectBytes; k += 8 {
-				*(*uint64)(unsafe.Add(effect, k)) = 0
-			}
-			*(*uint32)(unsafe.Add(effect, raw.EffectAtLength)) = uint32(effectBytes - raw.EffectBytes)
+			*(*uint64)(unsafe.Add(effect, raw.EffectAtLength)) = uint64(effectBytes - raw.EffectBytes)
 			out := Row{base: unsafe.Add(effect, raw.EffectBytes), checks: allow(a.output, true)}
 			a.Result(Row{base: acc, checks: allow(a.accumulator, false)}, out)
 		default:
@@ -121,10 +123,11 @@ func (a *Aggregate) runFixed(f *frame) {
 		}
 		op = unsafe.Add(op, raw.OpBytes)
 	}
+	guest.effects = effects
 }
 
 // op performs any op.
-func (a *Aggregate) op(f *frame, i uint32, op unsafe.Pointer) {
+func (a *Aggregate) op(f frame, i uint32, op unsafe.Pointer) {
 	kind := *(*uint16)(op)
 	row := unsafe.Add(f.base, *(*uint32)(unsafe.Add(op, raw.OpAtRow)))
 	if kind == raw.OpOpen {
@@ -150,7 +153,7 @@ func (a *Aggregate) op(f *frame, i uint32, op unsafe.Pointer) {
 	}
 }
 
-func (a *Aggregate) slot(f *frame, slot uint32, edited bool) unsafe.Pointer {
+func (a *Aggregate) slot(f frame, slot uint32, edited bool) unsafe.Pointer {
 	if f.stride != 0 {
 		return unsafe.Add(f.slots, uintptr(slot)*f.stride)
 	}

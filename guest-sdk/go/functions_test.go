@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 package wasmstream_test
 
 import (
@@ -195,6 +197,21 @@ func TestMistakesAreFound(t *testing.T) {
 	wasmstream.Log(wasmstream.Info, "hello")
 	if last := raw.Logged[len(raw.Logged)-1]; last.Text != "hello" || last.Level != raw.LogInfo {
 		t.Errorf("logged %+v", last)
+	}
+}
+
+// TestEffectsTooLarge shows that a call says so when its effects pass their limit, and that the next one starts clean.
+func TestEffectsTooLarge(t *testing.T) {
+	kinds := []uint16{raw.OpCreate, raw.OpAdd}
+	for range raw.EffectsBytesMax/(raw.EffectBytes+16) + 1 {
+		kinds = append(kinds, raw.OpResult)
+	}
+	if _, fits := raw.Guest.Call(2, frameOf(kinds...)); fits {
+		t.Error("more effects than the limit were said to fit")
+	}
+	effects, fits := raw.Guest.Call(2, frameOf(raw.OpCreate, raw.OpAdd, raw.OpResult))
+	if !fits || len(effects) != raw.EffectBytes+16 || binary.LittleEndian.Uint64(effects[raw.EffectBytes:]) != 0 {
+		t.Errorf("got % x, %v", effects, fits)
 	}
 }
 

@@ -13,7 +13,7 @@ const sdkVersion = "0.0.0"
 // Function is a function of any role: an *Aggregate.
 type Function interface {
 	prepare()
-	run(*frame)
+	run(frame)
 	describe(text []byte) []byte
 }
 
@@ -25,11 +25,15 @@ type machine struct {
 	effects  []byte
 	scratch  []byte
 	manifest []byte
-	// frame is the one at work; on the stack it would escape and cost an allocation a call.
-	frame frame
+	// tooLarge is whether the effects of this call passed their limit.
+	tooLarge bool
+	// busy is whether a call has begun and not ended.
+	busy bool
 }
 
 var guest machine
+
+var le = binary.LittleEndian
 
 func init() { raw.Guest = &guest }
 
@@ -73,87 +77,70 @@ func (m *machine) In(size uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.in))), size)
 }
 
-// Call performs a frame's ops.
+// Call performs a frame's ops. A panic is not recovered here, since the deferred call would cost more than a record: the
+// runtime writes it to standard error, which the host takes for the fault's message, and exits.
 func (m *machine) Call(index uint32, bytes []byte) (effects []byte, fits bool) {
-	m.effects, arena = m.effects[:0], arena[:0]
-	defer m.recovered(&fits)
-	m.open(index, bytes)
-	m.functions[index].run(&m.frame)
-	return m.effects, true
+	// What runFixed emits begins as zeros: cleared at once, since each clearing is a call into the engine.
+	if m.busy {
+		// Natively a test goes on after a function panicked; what that left behind the effects is not zero.
+		m.effects = nil
+	} else if len(m.effects) > 0 {
+		clear(m.effects)
+	}
+	m.effects, arena, m.tooLarge, m.busy = m.effects[:0], arena[:0], false, true
+	m.functions[m.check(index, bytes)].run(open(bytes))
+	m.busy = false
+	return m.effects, !m.tooLarge
 }
 
-// open reads the header. The host is trusted, so this only finds what would be a mistake in its making.
-func (m *machine) open(index uint32, bytes []byte) {
-	if int(index) >= len(m.functions) {
+// check finds what would be a mistake in the host's making; for the rest the host is trusted.
+func (m *machine) check(index uint32, bytes []byte) uint32 {
+	switch {
+	case int(index) >= len(m.functions):
 		raw.Fail("wasmstream: the module has no function of that index")
-	}
-	if len(bytes) < raw.HeaderBytes {
+	case len(bytes) < raw.HeaderBytes:
 		raw.Fail("wasmstream: a frame shorter than its header")
-	}
-	at := func(offset int) uint32 { return binary.LittleEndian.Uint32(bytes[offset:]) }
-	if at(raw.HeaderAtVersion) != raw.Version || int(at(raw.HeaderAtTotalLength)) != len(bytes) {
+	case le.Uint32(bytes[raw.HeaderAtVersion:]) != raw.Version || int(le.Uint32(bytes[raw.HeaderAtTotalLength:])) != len(bytes):
 		raw.Fail("wasmstream: a frame of another version or length")
 	}
+	return index
+}
+
+// open reads the header of a frame that was checked.
+func open(bytes []byte) frame {
 	base := unsafe.Pointer(unsafe.SliceData(bytes))
-	m.frame = frame{
+	at := func(offset uintptr) uint32 { return *(*uint32)(unsafe.Add(base, offset)) }
+	return frame{
 		base: base, ops: unsafe.Add(base, at(raw.HeaderAtOpsOffset)), slots: unsafe.Add(base, at(raw.HeaderAtSlotsOffset)),
 		count: at(raw.HeaderAtOpsCount), slotsCount: at(raw.HeaderAtSlotsCount), stride: uintptr(at(raw.HeaderAtSlotStride)),
 	}
 }
 
-// tooLarge is what grow panics with when the effects pass their limit.
-type tooLarge struct{}
-
-// recovered turns a panic into the answer "too large" or into fail with its message, so that the host can say more than
-// that the guest trapped.
-func (m *machine) recovered(fits *bool) {
-	switch p := recover().(type) {
-	case nil:
-	case tooLarge:
-		*fits = false
-	case error:
-		m.failed(p, p.Error())
-	case string:
-		m.failed(p, p)
-	default:
-		m.failed(p, "panic")
-	}
-}
-
-// failed reports a panic. Natively it goes on, for the test to see.
-func (m *machine) failed(cause any, message string) {
-	if raw.Checked {
-		panic(cause)
-	}
-	raw.Fail("panic: " + message)
-}
-
-// grow makes room for effects up to end.
-func (m *machine) grow(end int) {
+// grow makes room for effects up to end; false where they would be too large.
+func (m *machine) grow(effects []byte, end int) ([]byte, bool) {
 	if end > raw.EffectsBytesMax {
-		panic(tooLarge{})
+		m.tooLarge = true
+		return effects, false
 	}
-	larger := make([]byte, len(m.effects), max(2*end, 1<<14))
-	copy(larger, m.effects)
-	m.effects = larger
+	larger := make([]byte, len(effects), max(min(2*end, raw.EffectsBytesMax), 1<<14))
+	copy(larger, effects)
+	return larger, true
 }
 
 // beginEffect opens an effect whose payload is then appended to m.effects.
 func (m *machine) beginEffect(kind, op, aux uint32) int {
 	at := len(m.effects)
-	m.effects = binary.LittleEndian.AppendUint64(m.effects, uint64(kind)|uint64(op)<<32)
-	m.effects = binary.LittleEndian.AppendUint64(m.effects, uint64(aux)<<32)
+	m.effects = le.AppendUint64(m.effects, uint64(kind)|uint64(op)<<32)
+	m.effects = le.AppendUint64(m.effects, uint64(aux)<<32)
 	return at
 }
 
 // endEffect closes the effect begun at at: its length, and padding to 8.
 func (m *machine) endEffect(at int) {
 	length := len(m.effects) - at - raw.EffectBytes
-	binary.LittleEndian.PutUint32(m.effects[at+raw.EffectAtLength:], uint32(length))
+	le.PutUint32(m.effects[at+raw.EffectAtLength:], uint32(length))
 	for len(m.effects)%8 != 0 {
 		m.effects = append(m.effects, 0)
 	}
-	if len(m.effects) > raw.EffectsBytesMax {
-		panic(tooLarge{})
-	}
+	m.tooLarge = m.tooLarge || len(m.effects) > raw.EffectsBytesMax
 }

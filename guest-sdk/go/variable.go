@@ -1,7 +1,6 @@
 package wasmstream
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
@@ -39,7 +38,9 @@ func putBytes(r Row, c uint8, sqlType string, v []byte) {
 	if len(v) > inlineMax {
 		offset := len(arena)
 		if offset+len(v) > offsetMax {
-			panic(tooLarge{})
+			// The host drops all that this call does and comes again with less.
+			guest.tooLarge = true
+			return
 		}
 		arena = append(arena, v...)
 		put(r, c, sqlType, pendingMark|uint64(offset)<<32|uint64(len(v)))
@@ -59,12 +60,12 @@ func (s *schema) appendRow(out []byte, r Row) []byte {
 	out = append(out, unsafe.Slice((*byte)(r.base), s.fixedBytes)...)
 	for i, c := range s.columns {
 		field := start + firstField + 8*i
-		v := binary.LittleEndian.Uint64(out[field:])
+		v := le.Uint64(out[field:])
 		if !c.variable || v&inlineMark != 0 || uint32(v) == 0 {
 			continue
 		}
 		p, n := view(r, uint8(i), c.sqlType)
-		binary.LittleEndian.PutUint64(out[field:], uint64(len(out)-start)<<32|uint64(n))
+		le.PutUint64(out[field:], uint64(len(out)-start)<<32|uint64(n))
 		out = append(out, unsafe.Slice((*byte)(p), n)...)
 		out = pad(out)
 	}
@@ -86,7 +87,7 @@ type variableSlot struct {
 }
 
 // variable returns a slot of variable width: a copy, taken when it is first asked for.
-func (a *Aggregate) variable(f *frame, slot uint32, edited bool) unsafe.Pointer {
+func (a *Aggregate) variable(f frame, slot uint32, edited bool) unsafe.Pointer {
 	s := &a.slots[slot]
 	if !s.loaded {
 		entry := *(*uint64)(unsafe.Add(f.slots, uintptr(slot)*raw.SlotEntryBytes))
@@ -101,7 +102,7 @@ func (a *Aggregate) variable(f *frame, slot uint32, edited bool) unsafe.Pointer 
 }
 
 // beginVariable forgets the accumulators of the frame before.
-func (a *Aggregate) beginVariable(f *frame) {
+func (a *Aggregate) beginVariable(f frame) {
 	for len(a.slots) < int(f.slotsCount) {
 		a.slots = append(a.slots, variableSlot{})
 	}
@@ -111,7 +112,7 @@ func (a *Aggregate) beginVariable(f *frame) {
 }
 
 // endVariable answers the accumulators that were edited.
-func (a *Aggregate) endVariable(f *frame) {
+func (a *Aggregate) endVariable(f frame) {
 	for i := range a.slots[:f.slotsCount] {
 		if s := &a.slots[i]; s.edited {
 			row := Row{base: unsafe.Pointer(unsafe.SliceData(s.buffer)), checks: allow(a.accumulator, false)}
