@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,6 +65,63 @@ func compile(t *testing.T, root, source string) string {
 	return program
 }
 
+// TestStringsNatively plays parameters, strings and effects that do not fit.
+func TestStringsNatively(t *testing.T) {
+	root, err := findRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := compile(t, root, "udfs/build/testdata/strings.c")
+	short, long := "\x00\x00\x00\x00\x00\x00\x00\x00abc\x00\x00\x00\x00\x83", "\x00\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x10\x00\x00\x00nine char\x00\x00\x00\x00\x00\x00\x00"
+	// Byte 1: column 3 is null. The texts behind the columns are in the columns' order, padded with zeros.
+	columns := "\x00\x08\x00\x00\x00\x00\x00\x00" + "\x09\x00\x00\x00\x28\x00\x00\x00" + "\x0c\x00\x00\x00\x00\x00\x00\x00" + "\x15\x00\x00\x00\x38\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00"
+	row := columns + "nine char\x00\x00\x00\x00\x00\x00\x00" + "more than seven bytes\x00\x00\x00"
+	want := "\x01\x00\x00\x00\x04\x00\x00\x00\x50\x00\x00\x00\x00\x00\x00\x00" + row
+	rows := short + long
+	frame := func(results int) []byte {
+		h := abi.Layout(4+results, 1, 16, len(rows), 0)
+		b := make([]byte, h.Total)
+		abi.PutHeader(b, h)
+		copy(b[h.RowsOffset:], rows)
+		ops := []abi.Op{
+			{Kind: abi.OpOpen, Slot: 0, Row: h.RowsOffset + 16}, {Kind: abi.OpCreate},
+			{Kind: abi.OpAdd, Row: h.RowsOffset}, {Kind: abi.OpAdd, Row: h.RowsOffset + 16},
+		}
+		for range results {
+			ops = append(ops, abi.Op{Kind: abi.OpResult})
+		}
+		for i, op := range ops {
+			abi.PutOp(b, int(h.OpsOffset)+i*abi.OpBytes, op)
+		}
+		return b
+	}
+	one := frame(1)
+	out, err := runNative(program, 0, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(out[len(one)+4:]); got != want {
+		t.Errorf("got  % x\nwant % x", got, want)
+	}
+	var exit *exec.ExitError
+	if _, err := runNative(program, 0, frame(256*1024/len(want)+1)); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("effects that do not fit: got %v, want exit code 3, too large", err)
+	}
+}
+
+// runNative plays a frame: what comes out is the frame as the guest left it, and {u32 length, effects}.
+func runNative(program string, function uint32, frame []byte) ([]byte, error) {
+	input := binary.LittleEndian.AppendUint32(nil, function)
+	input = binary.LittleEndian.AppendUint32(input, uint32(len(frame)))
+	c := exec.Command(program)
+	c.Stdin = bytes.NewReader(append(input, frame...))
+	out, err := c.Output()
+	if err == nil && len(out) < len(frame)+4 {
+		err = fmt.Errorf("%d bytes came out", len(out))
+	}
+	return out, err
+}
+
 // play runs the program once for each frame, since what it does must be in the frame alone.
 func play(t *testing.T, program string, v vector) {
 	var slots []byte
@@ -79,14 +138,9 @@ func play(t *testing.T, program string, v vector) {
 		if f.Carry {
 			copy(area(frame), slots)
 		}
-		input := binary.LittleEndian.AppendUint32(nil, v.Function)
-		input = binary.LittleEndian.AppendUint32(input, uint32(len(frame)))
-		c := exec.Command(program)
-		c.Stdin = bytes.NewReader(append(input, frame...))
-		c.Stderr = os.Stderr
-		out, err := c.Output()
-		if err != nil || len(out) < len(frame)+4 {
-			t.Fatalf("frame %d: %v, %d bytes", i, err, len(out))
+		out, err := runNative(program, v.Function, frame)
+		if err != nil {
+			t.Fatalf("frame %d: %v", i, err)
 		}
 		slots = append([]byte(nil), area(out)...)
 		if got := hex.EncodeToString(out[len(frame)+4:]); got != f.Effects {
