@@ -65,8 +65,8 @@ func (e *Effects) refuse(kind FaultKind, refused uint32) (Effect, bool) {
 	return Effect{}, false
 }
 
-// Err returns nil at the end of sound effects, else a *Fault. Its Op is the last op that was answered soundly before,
-// which need not be the one at fault: the host finds that by bisection.
+// Err returns nil at the end of sound effects, else a *Fault. It names no op: what a malformed effect says of itself is
+// worth nothing, and the host finds the op at fault by bisection.
 func (e *Effects) Err() error {
 	detail := ""
 	switch e.fault {
