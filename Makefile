@@ -5,7 +5,7 @@ GO       ?= go
 FUZZTIME ?= 30s
 
 MODULES := . guest-sdk/go $(wildcard udfs/*/go)
-SOURCES := abi cmd guest-sdk host udfs
+SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
 .PHONY: help test check vulnerabilities race fuzz bench guests rewrite clean
@@ -13,9 +13,10 @@ SOURCES := abi cmd guest-sdk host udfs
 help: ## what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-test: check ## check, and all tests of both modules
-	$(GO) run ./host/internal/verdict ./...
-	$(GO) run ./host/internal/verdict -C guest-sdk/go ./...
+test: check ## check, and all tests of all modules here
+	@failed=0; for module in $(MODULES); do \
+	  echo "go test: $$module"; $(GO) run ./host/internal/verdict -C $$module ./... || failed=1; \
+	done; exit $$failed
 
 check: vulnerabilities ## gofmt, go vet, the repository's own rules, generated files, known vulnerabilities
 	@unformatted=$$(gofmt -l $(SOURCES)); [ -z "$$unformatted" ] || { echo "not formatted by gofmt:" $$unformatted; exit 1; }

@@ -9,20 +9,20 @@ import (
 // ban says that names of a package of the standard library are used in some places only. Elsewhere what they give comes
 // in through a constructor.
 type ban struct {
-	path    string
-	only    []string // these names; none: the whole import
-	but     []string // all names but these; a * at the end stands for any ending
-	places  []string // patterns of folders or files where it may be used
-	inTests bool     // tests may not use it either
-	instead string
+	path       string
+	only       []string // these names; none: the whole import
+	but        []string // all names but these; a * at the end stands for any ending
+	places     []string // patterns of folders or files where it may be used, besides tests and where things are wired
+	everywhere bool     // it may be used nowhere
+	instead    string
 }
 
-// ioPlaces are where files may be touched: wiring, leaves, what runs at development time, and guests, whose world the
-// sandbox makes.
-var ioPlaces = []string{
-	"cmd/**", "host/connector/*", "host/state/*", "host/sandbox/cache.go", "host/internal/**",
-	"abi/gen", "guest-sdk/go/main_stub.go", "udfs/**",
-}
+// wired are the places where programs begin: the command, what runs at development time, and guests, whose world the
+// sandbox makes. Of bans only those that hold everywhere are meant for them.
+var wired = []string{"cmd/**", "bench", "udfs/**", "abi/gen", "host/internal/**", "guest-sdk/go/main_stub.go"}
+
+// diskPlaces are the leaves that may touch files.
+var diskPlaces = []string{"host/connector/*", "host/state/*", "host/sandbox/cache.go"}
 
 var osHarmless = []string{
 	"File", "FileInfo", "FileMode", "DirEntry", "PathError", "LinkError", "SyscallError", "Signal",
@@ -33,32 +33,32 @@ var bans = []ban{
 	{
 		path:    "time",
 		only:    []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Local"},
-		places:  []string{"cmd/**", "host/connector/*", "host/sim/**", "host/internal/**"},
+		places:  []string{"host/connector/*", "host/sim/**"},
 		instead: "take a stream.Clock, and zones as arguments",
 	},
-	{
-		path: "time", only: []string{"Sleep"}, places: nil, inTests: true,
-		instead: "wait for the event itself, or use a clock that the test moves",
-	},
-	{path: "math/rand", but: []string{"New*", "Rand", "Source", "Source64", "Zipf"}, inTests: true,
-		instead: "use rand.New with a seed that is told, so that a run can be had again"},
-	{path: "math/rand/v2", but: []string{"New*", "Rand", "Source", "PCG", "ChaCha8", "Zipf"}, inTests: true,
-		instead: "use rand.New with a seed that is told, so that a run can be had again"},
-	{path: "crypto/rand", places: []string{"cmd/**"}, instead: "take a reader"},
-	{path: "os", but: osHarmless, places: ioPlaces, instead: "let the caller hand in what is needed"},
-	{path: "path/filepath", only: []string{"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"}, places: ioPlaces,
-		instead: "let the caller hand in what is needed"},
-	{path: "io/ioutil", inTests: true, instead: "use io and os"},
-	{path: "os/exec", places: []string{"cmd/**", "host/internal/**", "udfs/build"}, instead: "the engine starts no programs"},
-	{path: "os/signal", places: []string{"cmd/**"}, instead: "take a context"},
-	{path: "net", places: []string{"cmd/**", "host/connector/*", "host/server"}, instead: "networks are for leaves"},
-	{path: "net/http", places: []string{"cmd/**", "host/connector/*", "host/server"}, instead: "networks are for leaves"},
-	{path: "syscall", places: []string{"cmd/**", "host/sandbox"}, instead: "the system is for leaves"},
-	{path: "log", inTests: true, instead: "use log/slog, by a logger that was handed in"},
-	{path: "fmt", only: []string{"Print", "Printf", "Println"}, places: []string{"cmd/**", "abi/gen", "udfs/**"},
-		instead: "write to a writer that was handed in"},
-	{path: "unsafe", places: []string{"guest-sdk/**", "udfs/**"}, instead: "only guests need it"},
+	{path: "time", only: []string{"Sleep"}, everywhere: true, instead: "wait for the event itself, or use a clock that the test moves"},
+	{path: "math/rand", but: []string{"New*", "Rand", "Source", "Source64", "Zipf"}, everywhere: true, instead: seedInstead},
+	{path: "math/rand/v2", but: []string{"New*", "Rand", "Source", "PCG", "ChaCha8", "Zipf"}, everywhere: true, instead: seedInstead},
+	{path: "crypto/rand", instead: "take a reader"},
+	{path: "os", but: osHarmless, places: diskPlaces, instead: callerInstead},
+	{path: "path/filepath", only: []string{"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"}, places: diskPlaces, instead: callerInstead},
+	{path: "io/ioutil", everywhere: true, instead: "use io and os"},
+	{path: "os/exec", instead: "the engine starts no programs"},
+	{path: "os/signal", instead: "take a context"},
+	{path: "net", places: netPlaces, instead: "networks are for leaves"},
+	{path: "net/http", places: netPlaces, instead: "networks are for leaves"},
+	{path: "syscall", places: []string{"host/sandbox"}, instead: "the system is for leaves"},
+	{path: "log", everywhere: true, instead: "use log/slog, by a logger that was handed in"},
+	{path: "fmt", only: []string{"Print", "Printf", "Println"}, instead: "write to a writer that was handed in"},
+	{path: "unsafe", places: []string{"guest-sdk/**"}, instead: "only guests need it"},
 }
+
+var netPlaces = []string{"host/connector/*", "host/server"}
+
+const (
+	seedInstead   = "use rand.New with a seed that is told, so that a run can be had again"
+	callerInstead = "let the caller hand in what is needed"
+)
 
 // checkBanned looks for banned names, by whatever name a file imports their package.
 func checkBanned(files []*file) []Problem {
@@ -77,10 +77,11 @@ func checkBanned(files []*file) []Problem {
 }
 
 func (b *ban) applies(f *file) bool {
-	if f.test {
-		return b.inTests
+	if b.everywhere {
+		return true
 	}
-	return !matchesAny(b.places, f.dir) && !matchesAny(b.places, f.path)
+	free := slices.Concat(wired, b.places)
+	return !f.test && !matchesAny(free, f.dir) && !matchesAny(free, f.path)
 }
 
 func (b *ban) check(f *file) []Problem {

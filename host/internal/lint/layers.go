@@ -46,6 +46,7 @@ var layers = []layer{
 	{"host/server", onHost, 7},
 	{"cmd/*", onHost, 9},
 	{"udfs/build", onHost, 9},
+	{"bench", onHost, 9},
 
 	{"guest-sdk/go/internal/raw", inGuest, 0},
 	{"guest-sdk/go", inGuest, 1},
