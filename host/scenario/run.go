@@ -138,9 +138,6 @@ func (r *runner) start(snapshot []byte) error {
 	r.sources = make(map[string]*sourceState, len(r.plan.Sources))
 	for _, s := range r.plan.Sources {
 		r.sources[s.Name] = &sourceState{watermark: stream.MinTime}
-		if r.job.Feed(s.Name).Ended() {
-			r.sources[s.Name].watermark = stream.MaxTime
-		}
 	}
 	r.clock.move(r.clock.now)
 	return r.job.Drive(nil)

@@ -96,6 +96,13 @@ func TestPassing(t *testing.T) {
 			emit more {"k":"b","v":2} @2
 			want-late-dropped sums 1
 			want-late-dropped late 0`,
+		"what an idle source says is not remembered": `
+			idle more
+			watermark more 100
+			active more
+			watermark in 20
+			want-watermark out min
+			want-watermark late 20`,
 		"an ended source stays ended": `
 			end more
 			emit in {"k":"a","v":1} @1
@@ -235,6 +242,29 @@ func TestMistakes(t *testing.T) {
 a.scenario:18: the job has no source out`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMistakesInUnusedColumns has values that the engine never looks at.
+func TestMistakesInUnusedColumns(t *testing.T) {
+	const job = `-- job.yaml --
+version: 1
+name: passed-on
+max-parallelism: 2
+sources: {in: {test: {}, schema: {k: STRING, unused: BIGINT}}}
+steps: {n: {from: in, key-by: [k], window: {tumbling: {size: 10ms}}, aggregate: {n: count}}}
+sinks: {out: {from: n, test: {}}}
+-- script --
+emit in {"unused":"x","k":"a"} @1
+`
+	o := options()
+	o.Parallelism = 4 // of which the job allows 2
+	got := parse(t, "a", []byte(job)).Run(o).String()
+	if want := `a:9: error: the record's column "unused" is not valid: `; !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if r := parse(t, "a", []byte(strings.Replace(job, `"x"`, "1", 1))).Run(o); r.Outcome != scenario.Pass {
+		t.Error(r)
 	}
 }
 

@@ -76,6 +76,32 @@ want-error timestamp
 	}
 }
 
+// TestUpdateOrder has two sinks whose names sort otherwise than the job has them.
+func TestUpdateOrder(t *testing.T) {
+	const text = `-- job.yaml --
+version: 1
+name: order
+sources: {in: {test: {}, schema: {k: STRING}}}
+sinks: {z: {from: in, test: {}}, a: {from: in, test: {}}}
+-- script --
+emit in {"k":"x"}
+emit in {"k":"y"} @5
+`
+	const want = `emit in {"k":"x"}
+want z {"k":"x"}
+want a {"k":"x"}
+emit in {"k":"y"} @5
+want z {"k":"y"} @5
+want a {"k":"y"} @5
+`
+	o := options()
+	o.Update = true
+	r := parse(t, "a", []byte(text)).Run(o)
+	if _, got, _ := strings.Cut(string(r.Updated), "-- script --\n"); got != want {
+		t.Errorf("%v\ngot\n%s\nwant\n%s", r, got, want)
+	}
+}
+
 // TestUpdateWritesErrors has an error in the words of the engine, since the
 // script has none that fit.
 func TestUpdateWritesErrors(t *testing.T) {
