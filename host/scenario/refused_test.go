@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/job"
+
 	"github.com/wasmstream/wasmstream/host/scenario"
 )
 
@@ -109,5 +112,25 @@ there is no decoder or no encoder`
 	o.Update, o.Batch = true, 2
 	if o.Validate() == nil {
 		t.Error("an update by batches is valid")
+	}
+}
+
+// TestNotOfferedAtTheStart has a function whose accumulator the engine cannot keep
+// yet, which shows only when the job is built.
+func TestNotOfferedAtTheStart(t *testing.T) {
+	columns := func(name, of string) *abi.Schema {
+		return &abi.Schema{Fields: []*abi.Field{{Name: name, Type: of}}}
+	}
+	o := options()
+	o.Manifest = func(job.Module, []byte) (*abi.Manifest, error) {
+		return &abi.Manifest{Functions: []*abi.Function{{
+			Name: "f", Role: abi.RoleAggregate, Input: columns("v", "BIGINT"), Accumulator: columns("s", "STRING"), Output: columns("n", "BIGINT"),
+		}}}, nil
+	}
+	text := strings.Replace(refusedJob, "WINDOW, aggregate: {v: sum(v)}", "window: {tumbling: {size: 1s}}, aggregate: {wasm: m.f}", 1)
+	text = strings.Replace(text, "sources:", "modules: {m: {file: m.wasm}}\nsources:", 1) + "want-error accumulator"
+	got := parse(t, "a.scenario", []byte("-- m.wasm --\n"+text)).Run(o)
+	if got.Outcome != scenario.Wrong || !strings.Contains(got.Message, "not offered yet") {
+		t.Error(got)
 	}
 }
