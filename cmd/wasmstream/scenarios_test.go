@@ -64,7 +64,7 @@ func TestScenarios(t *testing.T) {
 	o.expect(t, 1)
 	o.expectStdout(t, failedSum+"b/later.scenario:8: error: steps.sums.window.session: session is not offered yet\n2 passed, 2 failed\n")
 
-	o = run(t, folder, "test", "--restart-every", "--batch=3", "--parallelism=2", "--fresh-instance", "a.scenario", "b/restart-sensitive")
+	o = run(t, folder, "test", "--restart-every", "--batch=3", "--parallelism=2", "--fresh-instance", "a.scenario", "b/restart-sensitive", "b/restart-sensitive/c.scenario")
 	o.expect(t, 0)
 	o.expectStdout(t, "1 passed, 0 failed\n")
 

@@ -127,17 +127,24 @@ func (c *TestCommand) files() ([]string, error) {
 			errs = append(errs, &fileError{path, notThere(err, path)})
 		}
 		for _, f := range found {
-			if !seen[f] {
-				seen[f] = true
+			if !seen[f] && !c.leavesOut(f) {
 				files = append(files, f)
 			}
+			seen[f] = true
 		}
 	}
 	return files, errors.Join(errs...)
 }
 
+// leavesOut tells whether a scenario is not to be run, though it was named: Flink
+// itself does not pass it this way.
+func (c *TestCommand) leavesOut(path string) bool {
+	folders := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
+	return c.RestartEvery && slices.Contains(folders, restartSensitive)
+}
+
 // below lists the scenarios below a folder; a file stands for itself.
-func (c *TestCommand) below(root string) (files []string, err error) {
+func (*TestCommand) below(root string) (files []string, err error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err
@@ -145,19 +152,14 @@ func (c *TestCommand) below(root string) (files []string, err error) {
 	if !info.IsDir() {
 		return []string{filepath.Clean(root)}, nil
 	}
-	found := false
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != scenarioExtension {
 			return err
 		}
-		found = true
-		folders := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
-		if !c.RestartEvery || !slices.Contains(folders, restartSensitive) {
-			files = append(files, path)
-		}
+		files = append(files, path)
 		return nil
 	})
-	if err == nil && !found {
+	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("there is no file *%s below it", scenarioExtension)
 	}
 	return files, err
