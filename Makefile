@@ -51,9 +51,9 @@ race: ## tests of what runs in several goroutines, under the race detector (need
 
 fuzz: ## each fuzz target for FUZZTIME=30s
 	@set -e; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES) | xargs -n 1 dirname | sort -u); do \
-	  for target in $$($(GO) test -list '^Fuzz' ./$$package | grep '^Fuzz'); do \
+	  for target in $$($(GO) test -C $$package -list '^Fuzz' | grep '^Fuzz'); do \
 	    echo "fuzz: $$package $$target"; \
-	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$package; \
+	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
 	  done; \
 	done
 
@@ -66,7 +66,7 @@ guests: ## build testdata/wasm from udfs/ (needs clang-19 and lld-19 for those i
 rewrite: ## write what is generated, and what tests expect, anew; look at the difference
 	$(GO) run ./abi/gen
 	@set -e; for package in $$(grep -rl --include='*_test.go' 'flag.Bool("update"' $(SOURCES) | xargs -n 1 dirname | sort -u); do \
-	  echo "$(GO) test ./$$package -update"; $(GO) test ./$$package -update; \
+	  echo "rewrite: $$package"; $(GO) test -C $$package . -update; \
 	done
 
 clean: ## remove what was built
