@@ -83,19 +83,6 @@ func (c *CheckCommand) Run(e *Env) error {
 	return nil
 }
 
-// loadAll compiles the modules that the job's steps name.
-func (m *modules) loadAll(plan *job.Job) error {
-	for _, s := range plan.Steps {
-		if s.Window == nil || s.Window.Function == nil {
-			continue
-		}
-		if _, err := m.load(s.Window.Function.Module); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func checked(plan *job.Job, err error) *checkResult {
 	c := &checkResult{Status: statusSound}
 	if err != nil {

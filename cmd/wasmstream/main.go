@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -159,11 +160,23 @@ func report(w io.Writer, err error) {
 	if text == "" {
 		return
 	}
-	var problems job.Problems
-	var located *locatedError
-	var file *fileError
-	if !errors.As(err, &problems) && !errors.As(err, &located) && !errors.As(err, &file) {
+	if !beginsWithFile(err) {
 		text = "wasmstream: " + text
 	}
 	fmt.Fprintln(w, text)
+}
+
+func beginsWithFile(err error) bool {
+	var problems job.Problems
+	var located *locatedError
+	var file *fileError
+	switch {
+	case errors.As(err, &problems):
+		return true
+	case errors.As(err, &located):
+		return strings.HasPrefix(err.Error(), located.Error())
+	case errors.As(err, &file):
+		return strings.HasPrefix(err.Error(), file.Error())
+	}
+	return false
 }

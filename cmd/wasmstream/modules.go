@@ -40,14 +40,15 @@ func (f SandboxFlags) dir() string {
 }
 
 // modules are the modules of one job: read when the job is parsed, compiled when
-// the first function of theirs is needed.
+// it is known to be sound.
 type modules struct {
 	log     *slog.Logger
 	options sandbox.Options
 	engine  *sandbox.Engine // nil until a module is compiled
 	wasm    map[string][]byte
 	loaded  map[string]*sandbox.Module
-	refused bool // whether one was refused, for the exit code
+	refused bool   // whether one was refused, for the exit code
+	job     string // the job file, for messages
 }
 
 func newModules(e *Env, o sandbox.Options) *modules {
@@ -122,10 +123,24 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 	}
 	loaded, err := m.engine.Load(context.Background(), module.Name, m.wasm[module.Path])
 	if err != nil {
-		return nil, &exitError{exitRefused, err}
+		place := fmt.Sprintf("%s:%d: modules.%s: ", m.job, module.Line, module.Name)
+		return nil, &exitError{exitRefused, &locatedError{place + "The module " + module.Shown + " cannot be used: " + m.refuse(err).Error(), err}}
 	}
 	m.loaded[module.Path] = loaded
 	return loaded, nil
+}
+
+// loadAll compiles the modules that the job's steps name.
+func (m *modules) loadAll(plan *job.Job) error {
+	for _, s := range plan.Steps {
+		if s.Window == nil || s.Window.Function == nil {
+			continue
+		}
+		if _, err := m.load(s.Window.Function.Module); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Guest makes an instance for a function, for runtime.Config.

@@ -24,6 +24,7 @@ func readJob(e *Env, path string, m *modules) (*job.Job, error) {
 	if err != nil {
 		return nil, &exitError{exitBadInput, &fileError{path, err}}
 	}
+	m.job = path
 	plan, err := job.Parse(text, job.Options{
 		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Manifest: m.Manifest,
 	})

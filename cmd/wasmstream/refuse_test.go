@@ -1,6 +1,7 @@
 package main
 
 import (
+	varint "encoding/binary"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,6 +128,36 @@ func TestBadModules(t *testing.T) {
 			run(t, folder, "check", "job.yaml").expect(t, c.code, c.want...)
 		})
 	}
+}
+
+// TestAModuleWithInvalidCode is about what only the engine's validation finds.
+func TestAModuleWithInvalidCode(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "m.wasm"), invalid(t, read(t, wasmFile("delays-c"))))
+	write(t, filepath.Join(folder, "flights.ndjson"), sound)
+	write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "delays"))
+	for _, verb := range []string{"run", "check"} {
+		o := run(t, folder, verb, "job.yaml")
+		o.expect(t, exitRefused, "job.yaml:4: modules.m: The module m.wasm cannot be used: its code is not valid")
+	}
+}
+
+// invalid replaces the byte before the end of a module's last function by one that
+// is no instruction there, and in an operand would name what does not exist.
+func invalid(t *testing.T, wasm string) string {
+	t.Helper()
+	const codeSection = 10
+	for at := 8; at < len(wasm); {
+		size, n := varint.Uvarint([]byte(wasm[at+1:]))
+		next := at + 1 + n + int(size)
+		if wasm[at] == codeSection {
+			return wasm[:next-2] + "\xff" + wasm[next-1:]
+		}
+		at = next
+	}
+	t.Fatal("the module has no code")
+	return ""
 }
 
 func TestGuestsThatMisbehave(t *testing.T) {

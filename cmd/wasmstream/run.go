@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -74,6 +75,9 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 	for _, w := range r.plan.Warnings {
 		r.screen.printf("warning: %s\n", w)
 	}
+	if err := m.loadAll(r.plan); err != nil {
+		return err
+	}
 	r.locateSkipped()
 	workers := c.Workers
 	if workers == 0 {
@@ -91,7 +95,9 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 func (r *jobRun) drive(j *runtime.Job) error {
 	started := r.env.Clock.Now()
 	hide := r.show(j)
+	ended := r.hintWhenSlow()
 	err := j.Run(r.env.Context)
+	ended()
 	hide()
 	r.progress = j.Progress()
 	r.seconds = float64(r.env.Clock.Now()-started) / float64(time.Second/time.Millisecond)
@@ -102,6 +108,27 @@ func (r *jobRun) drive(j *runtime.Job) error {
 		r.sinks = append(r.sinks, sinkResult{Name: s.Name, Path: shownPath(s.Connector.File.Path), Rows: j.SinkRecords(s.Name)})
 	}
 	return nil
+}
+
+// endingMax is how long an interrupted run may take to end before the user is told
+// what else there is.
+const endingMax = 2 * time.Second
+
+// hintWhenSlow tells a user whose interrupt has no effect how to insist: a source
+// may be waiting for a pipe that nobody writes to. It returns what ends the watch.
+func (r *jobRun) hintWhenSlow() (ended func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(r.env.Context, func() {
+		select {
+		case <-time.After(endingMax):
+			r.screen.printf("the run is still ending; another signal kills it at once\n")
+		case <-done:
+		}
+	})
+	return func() {
+		stop()
+		close(done)
+	}
 }
 
 // interrupted says what a signal left behind.
