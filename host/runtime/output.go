@@ -34,26 +34,35 @@ func (o *output) seal(epoch int64) {
 	o.sealed = true
 }
 
-// drain hands the batch on if it is full, with all set in any case. It returns
-// false if some reader has no room; then nothing may be added until a later
-// drain succeeds.
+// drain hands the batch on if it is full. With all set, nothing is kept back,
+// neither here nor on the way to N tasks. It returns false if some reader has no
+// room; then nothing may be added until a later drain or pass succeeds.
 func (o *output) drain(all bool) bool {
-	if (all || o.isFull()) && !o.batch.IsEmpty() {
-		o.passing = true
-		for o.passed < len(o.routes) {
-			if !o.routes[o.passed].pass(o, o.passed == len(o.routes)-1) {
-				return false
-			}
-			o.passed++
-		}
-		o.passing, o.passed, o.sealed = false, 0, false
-		o.batch.Reset()
+	if (all || o.isFull()) && !o.pass() {
+		return false
 	}
 	if all {
 		for _, r := range o.routes {
 			r.flush()
 		}
 	}
+	return true
+}
+
+// pass hands the batch on, whatever is in it. It answers as drain does.
+func (o *output) pass() bool {
+	if o.batch.IsEmpty() {
+		return true
+	}
+	o.passing = true
+	for o.passed < len(o.routes) {
+		if !o.routes[o.passed].pass(o, o.passed == len(o.routes)-1) {
+			return false
+		}
+		o.passed++
+	}
+	o.passing, o.passed, o.sealed = false, 0, false
+	o.batch.Reset()
 	return true
 }
 

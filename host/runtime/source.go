@@ -41,7 +41,7 @@ func (t *sourceTask) step() (outcome, error) {
 		t.marks.resume(t.out.batch)
 	}
 	for range stepBatches {
-		if !t.out.drain(false) {
+		if !t.out.pass() {
 			return outcome{}, nil
 		}
 		if epoch := t.check.requested(t.name); epoch != 0 {
@@ -65,8 +65,8 @@ func (t *sourceTask) step() (outcome, error) {
 	return outcome{more: true}, nil
 }
 
-// take puts a decoded batch out: the output's batch and the decoder's change
-// places, unless rows are waiting in it.
+// take puts a decoded batch out: the output's batch, which is empty, and the
+// decoder's change places.
 func (t *sourceTask) take(d *decoded) error {
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Record: f.record, Err: f.err}
@@ -76,17 +76,9 @@ func (t *sourceTask) take(d *decoded) error {
 		t.stats.Skipped.Add(1)
 		t.report(err)
 	}
-	from := 0
-	if t.out.batch.IsEmpty() {
-		t.out.batch, d.batch = d.batch, t.out.batch
-	} else {
-		from = t.out.batch.Len()
-		for i := range d.batch.Len() {
-			t.out.batch.Append(d.batch.Row(i), d.batch.Time(i))
-		}
-	}
-	t.marks.stamp(t.out.batch, from)
-	t.stats.Records.Add(int64(t.out.batch.Len() - from))
+	t.out.batch, d.batch = d.batch, t.out.batch
+	t.marks.stamp(t.out.batch)
+	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.end.Offset - t.position.Offset)
 	t.stats.Watermark.Store(int64(t.marks.last))
 	t.position = d.end
@@ -156,17 +148,16 @@ func (m *watermarks) resume(b *stream.Batch) {
 	}
 }
 
-// stamp sets the marks for the rows of b that begin at from. Marks of a batch
-// that is not new stand before them already.
-func (m *watermarks) stamp(b *stream.Batch, from int) {
+// stamp sets the marks for the rows of a batch.
+func (m *watermarks) stamp(b *stream.Batch) {
 	if m.off {
 		return
 	}
 	if m.onEvent {
-		m.max, m.last = b.StampOnEvent(from, m.max, m.last, m.delay)
+		m.max, m.last = b.StampOnEvent(m.max, m.last, m.delay)
 		return
 	}
-	for i := from; i < b.Len(); i++ {
+	for i := range b.Len() {
 		m.max = max(m.max, b.Time(i))
 	}
 	m.tick(b)

@@ -86,13 +86,12 @@ func (b *Batch) Mark(kind MarkKind, value int64) {
 	b.Marks = append(b.Marks, Mark{At: at, Kind: kind, Value: value})
 }
 
-// StampOnEvent marks, behind each row from number from on whose event time is
-// the greatest so far, the watermark that follows: that time less delay (ms)
-// and one. It takes and returns the greatest time and the last watermark; rows
-// without event time are passed over.
-func (b *Batch) StampOnEvent(from int, greatest, last EventTime, delay int64) (EventTime, EventTime) {
-	for i := from; i < len(b.times); i++ {
-		t := b.times[i]
+// StampOnEvent marks, behind each row whose event time is the greatest so far,
+// the watermark that follows: that time less delay (ms) and one. It takes and
+// returns the greatest time and the last watermark; rows without event time are
+// passed over.
+func (b *Batch) StampOnEvent(greatest, last EventTime, delay int64) (EventTime, EventTime) {
+	for i, t := range b.times {
 		if t <= greatest {
 			continue
 		}

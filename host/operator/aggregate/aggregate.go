@@ -96,36 +96,10 @@ type Function struct {
 // part is one aggregate, bound to its columns.
 type part struct {
 	kind   Kind
-	shape  shape
-	input  stream.Column
-	acc    stream.Column // count; or the sum, least or greatest so far, NULL at first
-	seen   stream.Column // Avg: how many values the sum is of
-	result stream.Column
-}
-
-// shape is how values of a type are read and held.
-type shape uint8
-
-const (
-	asInt64 shape = iota // and whatever lives in the slot as a long
-	asInt32
-	asFloat64
-	asFloat32
-	asBool
-)
-
-func shapeOf(t stream.Type) shape {
-	switch t.Kind {
-	case stream.Int, stream.Date:
-		return asInt32
-	case stream.Float:
-		return asFloat32
-	case stream.Double:
-		return asFloat64
-	case stream.Boolean:
-		return asBool
-	}
-	return asInt64
+	input  operand
+	acc    operand // count; or the sum, least or greatest so far, NULL at first
+	seen   operand // Avg: how many values the sum is of
+	result operand
 }
 
 // New binds aggregates to the columns of a step's input.
@@ -153,14 +127,13 @@ func New(input *stream.Schema, calls []Call) (*Function, error) {
 	f.accumulator, f.result = stream.MustSchema(acc...), stream.MustSchema(result...)
 	at := 0
 	for i, c := range calls {
-		p := part{kind: c.Kind, acc: f.accumulator.Column(at), result: f.result.Column(i)}
+		p := part{kind: c.Kind, acc: operandOf(f.accumulator, at), result: operandOf(f.result, i)}
 		if at++; c.Kind == Avg {
-			p.seen = f.accumulator.Column(at)
+			p.seen = operandOf(f.accumulator, at)
 			at++
 		}
 		if c.Kind != Count {
-			p.input = input.Column(c.Input)
-			p.shape = shapeOf(p.input.Type)
+			p.input = operandOf(input, c.Input)
 		}
 		f.parts = append(f.parts, p)
 	}
@@ -195,7 +168,7 @@ func (f *Function) Add(acc, r stream.Row) error {
 		if p.input.IsNull(r) {
 			continue
 		}
-		if err := p.take(acc, p.read(&p.input, r), 1); err != nil {
+		if err := p.take(acc, p.input.read(r), 1); err != nil {
 			copy(acc, f.before)
 			return err
 		}
@@ -219,7 +192,7 @@ func (f *Function) Merge(acc, other stream.Row) error {
 		if p.kind == Avg {
 			seen = p.seen.Int64(other)
 		}
-		if err := p.take(acc, p.held(other), seen); err != nil {
+		if err := p.take(acc, p.acc.read(other), seen); err != nil {
 			copy(acc, f.before)
 			return err
 		}
@@ -238,7 +211,7 @@ func (f *Function) PutResult(out, acc stream.Row) {
 		case p.kind == Avg:
 			p.putAverage(out, acc)
 		default:
-			p.write(&p.result, out, p.held(acc))
+			p.result.write(out, p.acc.read(acc))
 		}
 	}
 }

@@ -8,54 +8,75 @@ import (
 )
 
 // value is a number or whatever compares like one: i for the integer shapes, f
-// for the floating ones.
+// for the floating ones; the other is zero.
 type value struct {
 	i int64
 	f float64
 }
 
-// read is the value of a column in the part's shape.
-func (p *part) read(c *stream.Column, r stream.Row) value {
-	switch p.shape {
+// operand is a column with the shape of its values.
+type operand struct {
+	stream.Column
+	shape shape
+}
+
+// shape is how values of a type lie in their slot.
+type shape uint8
+
+const (
+	asInt64 shape = iota // and whatever else is a long in the slot
+	asInt32
+	asFloat64
+	asFloat32
+	asBool
+)
+
+func operandOf(s *stream.Schema, column int) operand {
+	o := operand{Column: s.Column(column)}
+	switch o.Type.Kind {
+	case stream.Int, stream.Date:
+		o.shape = asInt32
+	case stream.Float:
+		o.shape = asFloat32
+	case stream.Double:
+		o.shape = asFloat64
+	case stream.Boolean:
+		o.shape = asBool
+	}
+	return o
+}
+
+// read is the value in a row, which is not NULL.
+func (o *operand) read(r stream.Row) value {
+	switch o.shape {
 	case asInt32:
-		return value{i: int64(c.Int32(r))}
+		return value{i: int64(o.Int32(r))}
 	case asFloat64:
-		return value{f: c.Float64(r)}
+		return value{f: o.Float64(r)}
 	case asFloat32:
-		return value{f: float64(c.Float32(r))}
+		return value{f: float64(o.Float32(r))}
 	case asBool:
-		if c.Bool(r) {
+		if o.Bool(r) {
 			return value{i: 1}
 		}
 		return value{}
 	}
-	return value{i: c.Int64(r)}
+	return value{i: o.Int64(r)}
 }
 
-// held is what the accumulator holds.
-func (p *part) held(acc stream.Row) value {
-	switch {
-	case p.acc.Type.Kind == stream.BigInt:
-		return value{i: p.acc.Int64(acc)}
-	case p.acc.Type.Kind == stream.Double:
-		return value{f: p.acc.Float64(acc)}
-	}
-	return p.read(&p.acc, acc)
-}
-
-// write puts a value into a column, by the column's own type.
-func (p *part) write(c *stream.Column, r stream.Row, v value) {
-	switch shapeOf(c.Type) {
+// write puts a value into a row.
+func (o *operand) write(r stream.Row, v value) {
+	switch o.shape {
 	case asInt32:
-		c.PutInt32(r, int32(v.i))
+		o.PutInt32(r, int32(v.i))
 	case asFloat64:
-		c.PutFloat64(r, v.f)
+		o.PutFloat64(r, v.f)
 	case asFloat32:
-		c.PutFloat32(r, float32(v.f))
+		o.PutFloat32(r, float32(v.f))
 	case asBool:
-		c.PutBool(r, v.i != 0)
+		o.PutBool(r, v.i != 0)
 	default:
-		c.PutInt64(r, v.i)
+		o.PutInt64(r, v.i)
 	}
 }
 
@@ -68,35 +89,35 @@ func (p *part) take(acc stream.Row, v value, seen int64) error {
 		p.seen.PutInt64(acc, p.seen.Int64(acc)+seen)
 	}
 	if p.acc.IsNull(acc) {
-		p.write(&p.acc, acc, v)
+		p.acc.write(acc, v)
 		return nil
 	}
-	old := p.held(acc)
+	old := p.acc.read(acc)
 	switch p.kind {
 	case Min:
 		if v.i < old.i || v.f < old.f {
-			p.write(&p.acc, acc, v)
+			p.acc.write(acc, v)
 		}
 	case Max:
 		if v.i > old.i || v.f > old.f {
-			p.write(&p.acc, acc, v)
+			p.acc.write(acc, v)
 		}
 	default:
 		sum := value{i: old.i + v.i, f: old.f + v.f}
 		if (sum.i > old.i) != (v.i > 0) && v.i != 0 {
 			return fmt.Errorf("%s(%s): %w", p.kind, p.input.Name, ErrOverflow)
 		}
-		p.write(&p.acc, acc, sum)
+		p.acc.write(acc, sum)
 	}
 	return nil
 }
 
 // putAverage divides; of integers the quotient is cut toward zero.
 func (p *part) putAverage(out, acc stream.Row) {
-	sum, n := p.held(acc), p.seen.Int64(acc)
-	if p.acc.Type.Kind == stream.BigInt {
-		p.write(&p.result, out, value{i: sum.i / n})
+	sum, n := p.acc.read(acc), p.seen.Int64(acc)
+	if p.acc.shape == asInt64 {
+		p.result.write(out, value{i: sum.i / n})
 		return
 	}
-	p.write(&p.result, out, value{f: sum.f / float64(n)})
+	p.result.write(out, value{f: sum.f / float64(n)})
 }
