@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -92,7 +91,9 @@ func (t *decodeTask) decode(d *decoded) {
 }
 
 func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
-	record = bytes.TrimRight(record, "\r\n")
+	for len(record) > 0 && (record[len(record)-1] == '\n' || record[len(record)-1] == '\r') {
+		record = record[:len(record)-1]
+	}
 	if len(record) == 0 {
 		return nil // a blank line
 	}
