@@ -32,13 +32,9 @@ func explain(plan *job.Job, err error) error {
 	if errors.As(err, &record) {
 		return locate(plan, record)
 	}
-	var fault *sandbox.Fault
-	if errors.As(err, &fault) {
-		return explainFault(plan, err, fault.Error(), fmt.Sprintf("%s: %s", fault.Kind, fault.Message), fault.Backtrace)
-	}
-	var answer *abi.Fault
-	if errors.As(err, &answer) {
-		return explainFault(plan, err, answer.Error(), fmt.Sprintf("%s: %s", answer.Kind, answer.Detail), nil)
+	var function *runtime.FunctionError
+	if errors.As(err, &function) {
+		return explainFault(err, function)
 	}
 	return err
 }
@@ -58,14 +54,19 @@ const backtraceMax = 8
 
 // explainFault tells step and function, as the engine has wrapped the fault, what
 // went wrong in place of the fault's own text, and then where.
-func explainFault(plan *job.Job, err error, own, what string, backtrace []string) error {
-	text := oneLine(strings.Replace(err.Error(), own, what, 1))
-	for _, s := range plan.Steps {
-		if s.Window != nil && s.Window.Function != nil && strings.HasPrefix(text, "step "+s.Name+": ") {
-			m := s.Window.Function.Module
-			text += fmt.Sprintf("\n    in module %s (%s)", m.Name, shownPath(m.Path))
-		}
+func explainFault(err error, failed *runtime.FunctionError) error {
+	what, backtrace := failed.Err.Error(), []string(nil)
+	var fault *sandbox.Fault
+	var answer *abi.Fault
+	if errors.As(failed.Err, &fault) {
+		what, backtrace = fmt.Sprintf("%s: %s", fault.Kind, fault.Message), fault.Backtrace
+	} else if errors.As(failed.Err, &answer) {
+		what = fmt.Sprintf("%s: %s", answer.Kind, answer.Detail)
 	}
+	f := failed.Function
+	short := fmt.Sprintf("function %s: %s", f.Name, what)
+	text := oneLine(strings.Replace(err.Error(), failed.Error(), short, 1))
+	text += fmt.Sprintf("\n    in module %s (%s)", f.Module.Name, shownPath(f.Module.Path))
 	for i, function := range backtrace {
 		if i == backtraceMax {
 			text += fmt.Sprintf("\n    … and %d more", len(backtrace)-i)

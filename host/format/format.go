@@ -10,11 +10,12 @@
 //	(E) Append writes exactly one record, without what ends a line, and cannot
 //	    fail: whatever a row holds has a representation.
 //	(O) An error's offset lies within the record, or is its length where the
-//	    record ends too early.
+//	    record ends too early, or NoOffset.
 package format
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -39,16 +40,22 @@ type Encoder interface {
 // the connector adds file and line, or topic, partition and offset, and its
 // policy for bad records decides what happens.
 type Error struct {
-	Offset int    // the byte in the record, from 0
+	Offset int    // the byte in the record, from 0; NoOffset: what is missing has none
 	Column string // the declared column whose value it is; "" when it is in none
 	Reason string
 }
 
+// NoOffset is the offset of an error about something that is not there.
+const NoOffset = -1
+
 // Error names the column if there is one, the byte and the reason.
 func (e *Error) Error() string {
-	where := "byte " + strconv.Itoa(e.Offset) + ": "
+	var where []string
 	if e.Column != "" {
-		where = "column " + strconv.Quote(e.Column) + ", " + where
+		where = append(where, "column "+strconv.Quote(e.Column))
 	}
-	return where + e.Reason
+	if e.Offset != NoOffset {
+		where = append(where, "byte "+strconv.Itoa(e.Offset))
+	}
+	return strings.Join(where, ", ") + ": " + e.Reason
 }

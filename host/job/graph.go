@@ -267,7 +267,7 @@ func (b *builder) warnUnused() {
 		}
 		if p.step != nil && p.late != "" && !p.lateUsed {
 			n := p.node.get("window").get("late-output")
-			b.warn(n, p.path+".window.late-output", "Nobody reads the output %s.%s, so late records are lost without being counted", p.name, p.late)
+			b.warn(n, p.path+".window.late-output", "Nobody reads the output %s.%s, so late records are only counted", p.name, p.late)
 		}
 	}
 	for _, m := range b.job.Modules {

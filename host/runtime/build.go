@@ -260,7 +260,7 @@ func (b *builder) guest(s *job.Step, o *windowOperator) error {
 	b.job.guests = append(b.job.guests, instance)
 	o.backend = state.NewMemory(f.Accumulator.FixedBytes(), b.plan.MaxParallelism)
 	g := &guest{
-		instance: instance, function: uint32(f.Index), name: f.Name,
+		instance: instance, function: f,
 		input: stream.NewProjection(s.Input, f.Input), result: f.Result, stride: f.Accumulator.FixedBytes(),
 		backend: o.backend, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows),
 		results: newResults(s.Input.Project(s.KeyBy), f.Result, s.Output),

@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"errors"
-
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -37,8 +35,11 @@ type recordFault struct {
 	err    error
 }
 
-var errNoEventTime = errors.New("is null or missing, and it is the event time")
-var errLeastTime = errors.New("is the least of all timestamps, which stands for none")
+// Why a record has no event time.
+const (
+	noEventTime = "it is null or missing, and it is the event time"
+	leastTime   = "it is the least of all timestamps, which stands for no event time"
+)
 
 func (t *decodeTask) step() (outcome, error) {
 	for range stepBatches {
@@ -105,10 +106,10 @@ func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
 	if t.eventTime != nil {
 		row := t.writer.Row()
 		if t.eventTime.IsNull(row) {
-			return &format.Error{Column: t.eventTime.Name, Reason: errNoEventTime.Error()}
+			return &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: noEventTime}
 		}
 		if at = stream.EventTime(t.eventTime.Int64(row)); at == stream.MinTime {
-			return &format.Error{Column: t.eventTime.Name, Reason: errLeastTime.Error()}
+			return &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: leastTime}
 		}
 	}
 	t.writer.End(at)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -27,8 +28,7 @@ type Guest interface {
 // taken over only after the whole call succeeded.
 type guest struct {
 	instance Guest
-	function uint32
-	name     string
+	function *job.Function
 	input    *stream.Projection // to the columns that the function declares
 	result   *stream.Schema
 	stride   int
@@ -77,12 +77,12 @@ func (g *guest) open(parameters stream.Row) error {
 	abi.PutHeader(frame, h)
 	abi.PutOp(frame, int(h.OpsOffset), abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset})
 	copy(frame[h.RowsOffset:], parameters)
-	effects, err := g.instance.Open(g.function, frame)
+	effects, err := g.instance.Open(uint32(g.function.Index), frame)
 	if err != nil {
-		return fmt.Errorf("opening function %s: %w", g.name, err)
+		return g.failed(fmt.Errorf("opening it: %w", err))
 	}
 	if len(effects) > 0 {
-		return g.fault(abi.FaultBadAnswer, "it answered its opening with %d bytes of effects; none are allowed", len(effects))
+		return g.failed(g.fault(abi.FaultBadAnswer, "it answered its opening with %d bytes of effects; none are allowed", len(effects)))
 	}
 	return nil
 }
@@ -146,11 +146,13 @@ func (g *guest) passMarks(ops int) {
 func (g *guest) run(from, to int) error {
 	err := g.call(from, to)
 	var large *sandbox.TooLargeError
-	if !errors.As(err, &large) {
-		return err
-	}
-	if to-from == 1 {
-		return fmt.Errorf("function %s: one op alone is too large: %w", g.name, err)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &large):
+		return g.failed(err)
+	case to-from == 1:
+		return g.failed(fmt.Errorf("one op alone is too large: %w", err))
 	}
 	middle := from + (to-from)/2
 	if err := g.run(from, middle); err != nil {
@@ -172,9 +174,9 @@ func (g *guest) call(from, to int) error {
 		return err
 	}
 	g.fill(frame, h, from, to, rows, base)
-	effects, err := g.instance.Call(g.function, pointer, int(h.Total))
+	effects, err := g.instance.Call(uint32(g.function.Index), pointer, int(h.Total))
 	if err != nil {
-		return fmt.Errorf("function %s: %w", g.name, err)
+		return err
 	}
 	edited := g.instance.Frame()[h.SlotsOffset:]
 	if err := errors.Join(g.checkAnswer(effects, from, to), g.checkSlots(edited)); err != nil {
@@ -307,7 +309,7 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 		next = i + 1
 	}
 	if err := answers.Err(); err != nil {
-		return fmt.Errorf("function %s: %w", g.name, err)
+		return err
 	}
 	for ; next < to; next++ {
 		if g.ops[next].kind == abi.OpResult {
@@ -318,6 +320,24 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 }
 
 // fault is what a guest did whose answer breaks the ABI.
-func (g *guest) fault(kind abi.FaultKind, format string, args ...any) error {
-	return fmt.Errorf("function %s: %w", g.name, &abi.Fault{Kind: kind, Op: -1, Detail: fmt.Sprintf(format, args...)})
+func (*guest) fault(kind abi.FaultKind, format string, args ...any) error {
+	return &abi.Fault{Kind: kind, Op: -1, Detail: fmt.Sprintf(format, args...)}
 }
+
+func (g *guest) failed(err error) error { return &FunctionError{Function: g.function, Err: err} }
+
+// FunctionError is the failure of a Wasm function. What it wraps is a
+// *sandbox.Fault where the guest's code went wrong, an *abi.Fault where its
+// answer did, or a *sandbox.TooLargeError.
+type FunctionError struct {
+	Function *job.Function
+	Err      error
+}
+
+// Error names the function and its module.
+func (e *FunctionError) Error() string {
+	return fmt.Sprintf("function %s of module %s: %v", e.Function.Name, e.Function.Module.Name, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *FunctionError) Unwrap() error { return e.Err }

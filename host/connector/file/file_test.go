@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,6 +134,27 @@ func TestSourceErrors(t *testing.T) {
 	short := file.NewSource(write(t, "a\n"), "in.ndjson", recordMax)
 	if err := short.Open(connector.Position{Offset: 3, Record: 1}); err == nil || !strings.Contains(err.Error(), "only 2 bytes") {
 		t.Errorf("a file that has shrunk: %v", err)
+	}
+}
+
+// TestCloseFreesOpen: a job that waits for a named pipe's writer can be ended.
+func TestCloseFreesOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(path, 0o600))
+	s := file.NewSource(path, "pipe", recordMax)
+	opened := make(chan error)
+	go func() { opened <- s.Open(connector.Position{}) }()
+	for {
+		must(t, s.Close())
+		select {
+		case err := <-opened:
+			if !errors.Is(err, os.ErrClosed) {
+				t.Fatalf("error %v", err)
+			}
+			must(t, s.Close())
+			return
+		default: // Open may not wait yet
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 )
@@ -30,6 +31,7 @@ type Source struct {
 	shown     string
 	recordMax int
 	file      atomic.Pointer[os.File]
+	closed    atomic.Bool
 	size      int64
 	next      connector.Position
 	rest      []byte // read, behind the last chunk
@@ -56,6 +58,9 @@ func (s *Source) Open(at connector.Position) error {
 		return explain(err, "cannot read", s.shown)
 	}
 	s.file.Store(f)
+	if s.closed.Load() {
+		return os.ErrClosed
+	}
 	info, err := f.Stat()
 	if err != nil {
 		return explain(err, "cannot read", s.shown)
@@ -188,8 +193,21 @@ func (s *Source) passOver(c *connector.Chunk) error {
 
 // Close implements connector.Source.
 func (s *Source) Close() error {
+	s.closed.Store(true)
 	if f := s.file.Swap(nil); f != nil {
 		return f.Close()
 	}
+	s.release()
 	return nil
+}
+
+// release sets an Open free that waits for a named pipe's writer: it becomes that
+// writer for a moment. Where none waits, this fails at once and changes nothing.
+func (s *Source) release() {
+	if info, err := os.Stat(s.path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return
+	}
+	if f, err := os.OpenFile(s.path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+		_ = f.Close()
+	}
 }

@@ -47,7 +47,7 @@ var bans = []ban{
 	{path: "os/signal", instead: "take a context"},
 	{path: "net", places: netPlaces, instead: "networks are for leaves"},
 	{path: "net/http", places: netPlaces, instead: "networks are for leaves"},
-	{path: "syscall", places: []string{"host/sandbox"}, instead: "the system is for leaves"},
+	{path: "syscall", places: []string{"host/sandbox", "host/connector/file"}, instead: "the system is for leaves"},
 	{path: "log", everywhere: true, instead: "use log/slog, by a logger that was handed in"},
 	{path: "fmt", only: []string{"Print", "Printf", "Println"}, instead: "write to a writer that was handed in"},
 	{path: "unsafe", places: []string{"guest-sdk/**"}, instead: "only guests need it"},
