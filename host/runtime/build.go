@@ -164,10 +164,13 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 func (b *builder) connect(from []job.StreamRef, tasks []*operatorTask, input *stream.Schema, key []int) {
 	for _, ref := range from {
 		for _, p := range b.streams[ref] {
-			r := &route{limits: b.config.Limits, maxParallelism: b.plan.MaxParallelism}
+			r := &route{limits: b.config.Limits}
 			if len(tasks) > 1 {
 				r.key = stream.NewProjection(input, key)
 				r.pending = make([]*stream.Batch, len(tasks))
+				for group := range b.plan.MaxParallelism {
+					r.owner = append(r.owner, uint16(stream.SubtaskOf(stream.KeyGroup(group), b.plan.MaxParallelism, len(tasks))))
+				}
 			}
 			for _, t := range tasks {
 				pipe := newPipe(func() *stream.Batch { return new(stream.Batch) })

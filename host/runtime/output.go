@@ -73,10 +73,10 @@ type route struct {
 	pending []*stream.Batch // for each of N tasks; nil: none is being filled
 	limits  Limits
 
-	key            *stream.Projection
-	keyBuf         []byte
-	maxParallelism int
-	row, mark      int // how far into the batch pass has come
+	key       *stream.Projection
+	keyBuf    []byte
+	owner     []uint16 // the task that owns each key group
+	row, mark int      // how far into the batch pass has come
 }
 
 // pass hands the output's batch to the route. The last of the routes may keep
@@ -124,8 +124,7 @@ func (r *route) distribute(b *stream.Batch) bool {
 
 func (r *route) direct(row stream.Row, t stream.EventTime) bool {
 	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], row, stream.Insert)
-	group := stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), r.maxParallelism)
-	i := stream.SubtaskOf(group, r.maxParallelism, len(r.pipes))
+	i := int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))])
 	if !r.hasPending(i) {
 		return false
 	}

@@ -64,6 +64,9 @@ func KeyGroupOf(hash uint32, maxParallelism int) KeyGroup {
 	default:
 		h = -h
 	}
+	if maxParallelism&(maxParallelism-1) == 0 {
+		return KeyGroup(uint32(h) & uint32(maxParallelism-1)) // a division would cost more than the hash
+	}
 	return KeyGroup(uint32(h) % uint32(maxParallelism))
 }
 
