@@ -264,3 +264,26 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkSetTimerAgain sets timers that are set already, as every record of a
+// window does: the two that a window has, and four, of which two are kept beside
+// the entry.
+func BenchmarkSetTimerAgain(b *testing.B) {
+	for _, timers := range []int64{2, 4} {
+		b.Run(fmt.Sprint(timers), func(b *testing.B) {
+			m := state.NewMemory(valueBytes, 128)
+			k := key("a")
+			r := m.Entry(k.Hash(), k, state.Namespace{})
+			for at := range timers {
+				m.SetTimer(state.EventTimer, at, r)
+			}
+			at := int64(0)
+			for b.Loop() {
+				if at++; at >= timers {
+					at = timers - 2
+				}
+				m.SetTimer(state.EventTimer, at, r)
+			}
+		})
+	}
+}
