@@ -29,11 +29,17 @@ func class(n int) (index, size int) {
 
 // put copies b into the arena.
 func (a *arena) put(b []byte) place {
-	index, size := class(len(b))
+	p := a.reserve(len(b))
+	copy(a.at(p, len(b)), b)
+	return p
+}
+
+// reserve finds a place for n bytes, whatever stands there.
+func (a *arena) reserve(n int) place {
+	index, size := class(n)
 	if free := a.free[index]; len(free) > 0 {
 		p := free[len(free)-1]
 		a.free[index] = free[:len(free)-1]
-		copy(a.at(p, len(b)), b)
 		return p
 	}
 	if len(a.chunks) == 0 || a.used+size > len(a.chunks[len(a.chunks)-1]) {
@@ -42,7 +48,6 @@ func (a *arena) put(b []byte) place {
 	}
 	p := place(uint64(len(a.chunks)-1)<<32 | uint64(a.used))
 	a.used += size
-	copy(a.at(p, len(b)), b)
 	return p
 }
 

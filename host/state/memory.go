@@ -8,11 +8,12 @@ import (
 )
 
 // Memory is a Backend that holds everything in the process: an open-addressing
-// table of entries, their values in slabs at a fixed stride, timers in a heap.
-// In steady state it allocates nothing.
+// table of entries, their values of fixed width in slabs, keys and the other
+// values in arenas, timers in a heap. In steady state it allocates nothing.
 type Memory struct {
 	maxParallelism int
-	stride         int
+	cells          []cell
+	stride         int      // bytes of the cells of fixed width
 	table          []uint64 // combined hash << 32 | ref+1; 0 is free; len is a power of two
 	entries        []entry
 	free           []Ref
@@ -20,6 +21,7 @@ type Memory struct {
 	live           int
 	values         [][]byte // slabs of slabEntries values
 	keys           arena
+	texts          arena // of the cells of variable width
 	timers         [domains]timerHeap
 	many           map[timerKey]struct{} // timers of entries that have more than two
 	snapshotBuf    []byte
@@ -34,14 +36,29 @@ type entry struct {
 	rowLen uint32 // of the key
 	count  uint32 // timers, those in many included
 	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain
-	flags  uint8
+	holds  uint8  // bit i: cell i holds a value; bit live: the entry is in the table
 	group  stream.KeyGroup
 }
 
-const (
-	flagLive  = 1 << iota // in the table
-	flagValue             // holds a value
-)
+// live is the bit of entry.holds that says that the entry is in the table.
+const live = 1 << CellsMax
+
+// CellsMax is how many cells an entry may have.
+const CellsMax = 7
+
+// cell is where the values of one cell are.
+type cell struct {
+	bytes  int    // of a value; Variable
+	offset int    // in the slab's stride
+	texts  []text // Variable: by ref
+}
+
+// text is a value of variable width.
+type text struct {
+	place  place
+	length uint32
+	room   uint32 // bytes at place
+}
 
 const (
 	slabEntries  = 1 << 10
@@ -50,15 +67,20 @@ const (
 
 var _ Backend = (*Memory)(nil)
 
-// NewMemory makes an empty backend for values of valueBytes each (a multiple of
-// 8), in a job with maxParallelism key groups.
-func NewMemory(valueBytes, maxParallelism int) *Memory {
-	return &Memory{
+// NewMemory makes an empty backend in a job with maxParallelism key groups. Each
+// of at most CellsMax cells has values of so many bytes (a multiple of 8), or
+// Variable.
+func NewMemory(maxParallelism int, cells ...int) *Memory {
+	m := &Memory{
 		maxParallelism: maxParallelism,
-		stride:         valueBytes,
 		table:          make([]uint64, tableSlotMin),
 		many:           map[timerKey]struct{}{},
 	}
+	for _, bytes := range cells {
+		m.cells = append(m.cells, cell{bytes: bytes, offset: m.stride})
+		m.stride += bytes
+	}
+	return m
 }
 
 // combine mixes a key's hash with a namespace.
@@ -93,7 +115,7 @@ func (m *Memory) insert(h, keyHash uint32, key stream.Row, ns Namespace) Ref {
 	}
 	r := m.place()
 	m.entries[r] = entry{
-		ns: ns, key: m.keys.put(key), hash: h, rowLen: uint32(len(key)), flags: flagLive,
+		ns: ns, key: m.keys.put(key), hash: h, rowLen: uint32(len(key)), holds: live,
 		group: stream.KeyGroupOf(keyHash, m.maxParallelism),
 	}
 	m.live++
@@ -164,25 +186,83 @@ func (m *Memory) Key(r Ref) stream.Row {
 func (m *Memory) Namespace(r Ref) Namespace { return m.entries[r].ns }
 
 // Has implements Backend.
-func (m *Memory) Has(r Ref) bool { return m.entries[r].flags&flagValue != 0 }
+func (m *Memory) Has(r Ref, c Cell) bool { return m.entries[r].holds>>c&1 != 0 }
 
 // Value implements Backend.
-func (m *Memory) Value(r Ref) stream.Row {
-	from := int(r) % slabEntries * m.stride
-	return stream.Row(m.values[r/slabEntries][from : from+m.stride : from+m.stride])
+func (m *Memory) Value(r Ref, c Cell) []byte {
+	k := &m.cells[c]
+	if k.bytes == Variable {
+		return m.text(r, k)
+	}
+	from := int(r)%slabEntries*m.stride + k.offset
+	return m.values[r/slabEntries][from : from+k.bytes : from+k.bytes]
 }
 
-// SetHas implements Backend.
-func (m *Memory) SetHas(r Ref) { m.entries[r].flags |= flagValue }
+func (m *Memory) text(r Ref, k *cell) []byte {
+	if int(r) >= len(k.texts) || k.texts[r].room == 0 {
+		return nil
+	}
+	t := &k.texts[r]
+	return m.texts.at(t.place, int(t.length))
+}
+
+// Hold implements Backend.
+func (m *Memory) Hold(r Ref, c Cell) { m.entries[r].holds |= 1 << c }
+
+// Put implements Backend.
+func (m *Memory) Put(r Ref, c Cell, value []byte) {
+	t := m.resize(r, c, 0, len(value))
+	copy(m.texts.at(t.place, len(value)), value)
+}
+
+// Append implements Backend.
+func (m *Memory) Append(r Ref, c Cell, value []byte) {
+	before := len(m.Value(r, c))
+	t := m.resize(r, c, before, before+len(value))
+	copy(m.texts.at(t.place, int(t.length))[before:], value)
+}
+
+// resize makes the value of a cell length bytes long, keeps its first kept bytes, and
+// says that the cell holds it.
+func (m *Memory) resize(r Ref, c Cell, kept, length int) *text {
+	k, n := &m.cells[c], length
+	for int(r) >= len(k.texts) {
+		k.texts = append(k.texts, text{})
+	}
+	t := &k.texts[r]
+	if n > int(t.room) || t.room == 0 {
+		if kept > 0 {
+			n = max(n, 2*int(t.room)) // a list that grows moves seldom
+		}
+		_, room := class(max(n, 1))
+		p := m.texts.reserve(room)
+		copy(m.texts.at(p, kept), m.texts.at(t.place, kept))
+		m.dropText(t)
+		t.place, t.room = p, uint32(room)
+	}
+	t.length = uint32(length)
+	m.entries[r].holds |= 1 << c
+	return t
+}
+
+func (m *Memory) dropText(t *text) {
+	if t.room > 0 {
+		m.texts.drop(t.place, int(t.room))
+	}
+	*t = text{}
+}
 
 // Clear implements Backend.
-func (m *Memory) Clear(r Ref) {
-	m.entries[r].flags &^= flagValue
+func (m *Memory) Clear(r Ref, c Cell) {
+	m.entries[r].holds &^= 1 << c
+	if k := &m.cells[c]; k.bytes == Variable && int(r) < len(k.texts) {
+		k.texts[r].length = 0 // its room is given back with the entry: refs stay good until then
+	}
 	m.suspect(r)
 }
 
 func (m *Memory) suspect(r Ref) {
-	if e := &m.entries[r]; e.count == 0 && e.flags&flagValue == 0 {
+	if e := &m.entries[r]; e.count == 0 && e.holds&^live == 0 {
 		m.suspects = append(m.suspects, r)
 	}
 }
@@ -191,8 +271,13 @@ func (m *Memory) suspect(r Ref) {
 func (m *Memory) Release() {
 	for _, r := range m.suspects {
 		e := &m.entries[r]
-		if e.flags == flagLive && e.count == 0 {
+		if e.holds == live && e.count == 0 {
 			m.unlink(r)
+			for c := range m.cells {
+				if k := &m.cells[c]; int(r) < len(k.texts) {
+					m.dropText(&k.texts[r])
+				}
+			}
 			m.keys.drop(e.key, int(e.rowLen))
 			*e = entry{}
 			m.free = append(m.free, r)

@@ -28,6 +28,7 @@ func key(k string) stream.Row {
 // model is the contract as plain maps.
 type model struct {
 	values map[string]byte
+	texts  map[string]string
 	timers map[string]bool
 }
 
@@ -39,8 +40,8 @@ func timerName(d state.Domain, at int64, c string) string { return fmt.Sprintf("
 // maps; snapshots are restored on the way.
 func TestMemoryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := state.NewMemory(valueBytes, 128)
-		m := model{map[string]byte{}, map[string]bool{}}
+		b := state.NewMemory(128, valueBytes, state.Variable)
+		m := model{map[string]byte{}, map[string]string{}, map[string]bool{}}
 		keys := rapid.SampledFrom([]string{"", "a", "b", "a key that does not fit into its slot", "ü"})
 		spaces := rapid.SampledFrom([]state.Namespace{{}, {Start: 0, End: 10}, {Start: 10, End: 20}, {Start: math.MinInt64, End: -1}})
 		times := rapid.SampledFrom([]int64{math.MinInt64, -5, 0, 1, 2, 3, 4, 5, 6, math.MaxInt64})
@@ -53,14 +54,29 @@ func TestMemoryAgainstModel(t *testing.T) {
 			"put": func(t *rapid.T) {
 				k, ns, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.Byte().Draw(t, "value")
 				r := entry(k, ns)
-				b.SetHas(r)
-				b.Value(r)[7] = v
+				b.Hold(r, 0)
+				b.Value(r, 0)[7] = v
 				m.values[cell(k, ns)] = v
 			},
 			"clear": func(t *rapid.T) {
 				k, ns := keys.Draw(t, "key"), spaces.Draw(t, "ns")
-				b.Clear(entry(k, ns))
+				b.Clear(entry(k, ns), 0)
 				delete(m.values, cell(k, ns))
+			},
+			"put text": func(t *rapid.T) {
+				k, ns, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.StringN(0, 400, 1000).Draw(t, "text")
+				b.Put(entry(k, ns), 1, []byte(v))
+				m.texts[cell(k, ns)] = v
+			},
+			"append text": func(t *rapid.T) {
+				k, ns, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.StringN(0, 100, 300).Draw(t, "text")
+				b.Append(entry(k, ns), 1, []byte(v))
+				m.texts[cell(k, ns)] += v
+			},
+			"clear text": func(t *rapid.T) {
+				k, ns := keys.Draw(t, "key"), spaces.Draw(t, "ns")
+				b.Clear(entry(k, ns), 1)
+				delete(m.texts, cell(k, ns))
 			},
 			"set timer": func(t *rapid.T) {
 				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), times.Draw(t, "at")
@@ -76,7 +92,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 			"release": func(*rapid.T) { b.Release() },
 			"restore": func(t *rapid.T) {
 				b.Release()
-				next := state.NewMemory(valueBytes, 128)
+				next := state.NewMemory(128, valueBytes, state.Variable)
 				before := snapshot(b)
 				for _, group := range before {
 					if err := next.Restore(group); err != nil {
@@ -133,6 +149,9 @@ func compare(t *rapid.T, b state.Backend, m *model, entry func(string, state.Nam
 	for c := range m.values {
 		cells[c] = true
 	}
+	for c := range m.texts {
+		cells[c] = true
+	}
 	for name := range m.timers {
 		var at int64
 		var domain state.Domain
@@ -148,8 +167,12 @@ func compare(t *rapid.T, b state.Backend, m *model, entry func(string, state.Nam
 		for _, ns := range []state.Namespace{{}, {Start: 0, End: 10}} {
 			r := entry(k, ns)
 			want, ok := m.values[cell(k, ns)]
-			if b.Has(r) != ok || ok && b.Value(r)[7] != want {
-				t.Fatalf("%s: has %v, want %v %d", cell(k, ns), b.Has(r), ok, want)
+			if b.Has(r, 0) != ok || ok && b.Value(r, 0)[7] != want {
+				t.Fatalf("%s: has %v, want %v %d", cell(k, ns), b.Has(r, 0), ok, want)
+			}
+			text, ok := m.texts[cell(k, ns)]
+			if b.Has(r, 1) != ok || string(b.Value(r, 1)) != text {
+				t.Fatalf("%s: has %v %q, want %v %q", cell(k, ns), b.Has(r, 1), b.Value(r, 1), ok, text)
 			}
 		}
 	}
@@ -164,13 +187,13 @@ func snapshot(b state.Backend) [][]byte {
 // TestSnapshotIsCanonical fills two backends with the same in another order.
 func TestSnapshotIsCanonical(t *testing.T) {
 	fill := func(order []int) [][]byte {
-		b := state.NewMemory(valueBytes, 128)
+		b := state.NewMemory(128, valueBytes, state.Variable)
 		for _, i := range order {
 			k := key(fmt.Sprint("key ", i%37))
 			r := b.Entry(k.Hash(), k, state.Namespace{Start: int64(i), End: int64(i + 10)})
-			b.SetHas(r)
-			clear(b.Value(r))
-			b.Value(r)[0] = byte(i)
+			b.Hold(r, 0)
+			clear(b.Value(r, 0))
+			b.Value(r, 0)[0] = byte(i)
 			b.SetTimer(state.EventTimer, int64(i%5), r)
 			b.SetTimer(state.EventTimer, int64(i%7), r)
 			b.SetTimer(state.ProcTimer, int64(i%3), r)
@@ -192,7 +215,7 @@ func TestSnapshotIsCanonical(t *testing.T) {
 // TestDeletedTimersDoNotPileUp moves one timer forward for ever, as a session
 // does.
 func TestDeletedTimersDoNotPileUp(t *testing.T) {
-	b := state.NewMemory(valueBytes, 128)
+	b := state.NewMemory(128, valueBytes, state.Variable)
 	k := key("a")
 	r := b.Entry(k.Hash(), k, state.Namespace{})
 	for at := range int64(1_000_000) {
@@ -209,7 +232,7 @@ func TestDeletedTimersDoNotPileUp(t *testing.T) {
 
 // TestSteadyStateAllocatesNothing creates, fires and cleans windows.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	b := state.NewMemory(valueBytes, 128)
+	b := state.NewMemory(128, valueBytes, state.Variable)
 	keys := make([]stream.Row, 100)
 	for i := range keys {
 		keys[i] = key(fmt.Sprint("airport ", i))
@@ -218,7 +241,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	round := func() {
 		for _, k := range keys {
 			r := b.Entry(k.Hash(), k, state.Namespace{Start: at, End: at + 10})
-			b.SetHas(r)
+			b.Hold(r, 0)
 			b.SetTimer(state.EventTimer, at+9, r)
 			b.SetTimer(state.EventTimer, at+29, r)
 		}
@@ -229,7 +252,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				break
 			}
 			if due == b.Namespace(r).End+19 {
-				b.Clear(r)
+				b.Clear(r, 0)
 			}
 		}
 		b.Release()
@@ -243,20 +266,20 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 func FuzzRestore(f *testing.F) {
-	b := state.NewMemory(valueBytes, 128)
+	b := state.NewMemory(128, valueBytes, state.Variable)
 	k := key("a key that does not fit into its slot")
 	r := b.Entry(k.Hash(), k, state.Namespace{Start: 1, End: 2})
-	b.SetHas(r)
+	b.Hold(r, 0)
 	b.SetTimer(state.EventTimer, 7, r)
 	for _, group := range snapshot(b) {
 		f.Add(group)
 	}
 	f.Fuzz(func(t *testing.T, entries []byte) {
-		b := state.NewMemory(valueBytes, 128)
+		b := state.NewMemory(128, valueBytes, state.Variable)
 		if b.Restore(entries) != nil {
 			return
 		}
-		again := state.NewMemory(valueBytes, 128)
+		again := state.NewMemory(128, valueBytes, state.Variable)
 		for _, group := range snapshot(b) {
 			if err := again.Restore(group); err != nil {
 				t.Fatal(err)
@@ -271,7 +294,7 @@ func FuzzRestore(f *testing.F) {
 func BenchmarkSetTimerAgain(b *testing.B) {
 	for _, timers := range []int64{2, 4} {
 		b.Run(fmt.Sprint(timers), func(b *testing.B) {
-			m := state.NewMemory(valueBytes, 128)
+			m := state.NewMemory(128, valueBytes, state.Variable)
 			k := key("a")
 			r := m.Entry(k.Hash(), k, state.Namespace{})
 			for at := range timers {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -14,14 +13,15 @@ import (
 // The entries of a key group are, one after the other, little-endian:
 //
 //	u32 length of the key, the key's row, i64 start and i64 end of the namespace,
-//	u8 1 if there is a value, then the value,
+//	u8 with a bit for each cell that holds a value, then each value: of a cell of
+//	variable width with u32 its length before it,
 //	u32 number of timers, for each u8 domain and i64 time
 
 // Snapshot implements Backend.
 func (m *Memory) Snapshot(put func(group stream.KeyGroup, entries []byte)) {
 	refs := make([]Ref, 0, m.live)
 	for r := range m.entries {
-		if e := &m.entries[r]; e.flags&flagValue != 0 || e.count > 0 {
+		if e := &m.entries[r]; e.holds&^live != 0 || e.count > 0 {
 			refs = append(refs, Ref(r))
 		}
 	}
@@ -66,10 +66,16 @@ func (m *Memory) appendEntry(buf []byte, r Ref, many map[Ref][]timerKey) []byte 
 	buf = append(buf, m.Key(r)...)
 	buf = binary.LittleEndian.AppendUint64(buf, uint64(e.ns.Start))
 	buf = binary.LittleEndian.AppendUint64(buf, uint64(e.ns.End))
-	if m.Has(r) {
-		buf = append(append(buf, 1), m.Value(r)...)
-	} else {
-		buf = append(buf, 0)
+	buf = append(buf, e.holds&^live)
+	for c := range m.cells {
+		if !m.Has(r, Cell(c)) {
+			continue
+		}
+		value := m.Value(r, Cell(c))
+		if m.cells[c].bytes == Variable {
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(len(value)))
+		}
+		buf = append(buf, value...)
 	}
 	timers := many[r]
 	for i, at := range e.inline {
@@ -94,19 +100,12 @@ func (m *Memory) Restore(entries []byte) error {
 	for len(in.b) > 0 {
 		key := in.take(int(in.u32()))
 		ns := Namespace{Start: in.i64(), End: in.i64()}
-		has := in.u8()
-		if in.bad || len(key) < 8 || has > 1 {
+		holds := in.u8()
+		if in.bad || len(key) < 8 || holds>>len(m.cells) != 0 {
 			return errBroken
 		}
 		r := m.Entry(stream.Row(key).Hash(), key, ns)
-		if has == 1 {
-			value := in.take(m.stride)
-			if in.bad {
-				return fmt.Errorf("%w: a value is shorter than %d bytes", errBroken, m.stride)
-			}
-			m.SetHas(r)
-			copy(m.Value(r), value)
-		}
+		m.restoreCells(r, holds, &in)
 		for n := in.u32(); n > 0; n-- {
 			d := Domain(in.u8())
 			at := in.i64()
@@ -121,6 +120,22 @@ func (m *Memory) Restore(entries []byte) error {
 	}
 	m.Release()
 	return nil
+}
+
+func (m *Memory) restoreCells(r Ref, holds uint8, in *reader) {
+	for i := range m.cells {
+		c := Cell(i)
+		switch bytes := m.cells[i].bytes; {
+		case holds>>i&1 == 0:
+		case bytes == Variable:
+			m.Put(r, c, in.take(int(in.u32())))
+		default:
+			if value := in.take(bytes); !in.bad {
+				m.Hold(r, c)
+				copy(m.Value(r, c), value)
+			}
+		}
+	}
 }
 
 var errBroken = errors.New("the state of a key group is broken")

@@ -3,8 +3,8 @@
 //
 // Invariants:
 //
-//	(E) An entry is there while it holds a value or a timer, and no longer: what
-//	    has neither is freed at the next Release.
+//	(E) An entry is there while one of its cells holds a value or it has a timer,
+//	    and no longer: what has neither is freed at the next Release.
 //	(P) A Ref that a backend gave out stays good until the next Release, even if
 //	    its entry became empty; so one pass over a batch may keep refs freely.
 //	(T) Timers are a set on (domain, time, key, namespace): setting one twice is
@@ -24,6 +24,14 @@ type Namespace struct {
 
 // Ref stands for the entry of one key and namespace (invariant P).
 type Ref uint32
+
+// Cell is one of the values that an entry may hold: an accumulator, a trigger's
+// state, a list. A backend is made for a number of cells, each of a fixed width
+// in bytes, or Variable.
+type Cell int
+
+// Variable is the width of a cell whose values have any length.
+const Variable = 0
 
 // Domain is the clock that a timer listens to.
 type Domain uint8
@@ -45,15 +53,19 @@ type Backend interface {
 	Key(Ref) stream.Row
 	Namespace(Ref) Namespace
 
-	// Has tells whether the entry holds a value.
-	Has(Ref) bool
-	// Value is the entry's value, edited in place. SetHas comes first: before it
-	// the bytes are whatever stood there.
-	Value(Ref) stream.Row
-	// SetHas says that the entry holds a value from now on.
-	SetHas(Ref)
-	// Clear forgets the value; timers stay.
-	Clear(Ref)
+	// Has tells whether a cell of the entry holds a value.
+	Has(Ref, Cell) bool
+	// Value is the value of a cell, a view until the cell changes. One that is fixed in width is edited in
+	// place, and there before Hold as whatever bytes stood there; one that is not
+	// is empty while there is none.
+	Value(Ref, Cell) []byte
+	// Hold says that a cell of fixed width holds a value from now on.
+	Hold(Ref, Cell)
+	// Put and Append set and extend the value of a cell of variable width.
+	Put(Ref, Cell, []byte)
+	Append(Ref, Cell, []byte)
+	// Clear forgets the value of a cell.
+	Clear(Ref, Cell)
 
 	// SetTimer and DeleteTimer edit the set of timers (invariant T).
 	SetTimer(d Domain, at int64, r Ref)
