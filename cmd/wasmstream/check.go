@@ -135,14 +135,13 @@ func operation(s *job.Step) string {
 	}
 	keys := s.Input.Project(s.KeyBy).Names()
 	text := "by " + strings.Join(keys, ", ")
-	if t := w.Tumbling; t != nil {
-		text += fmt.Sprintf(", tumbling windows of %s", milliseconds(t.Size))
-		if t.Offset != 0 {
-			text += fmt.Sprintf(" offset by %s", milliseconds(t.Offset))
-		}
+	t := w.Options.Assigner
+	text += fmt.Sprintf(", tumbling windows of %s", milliseconds(t.Size))
+	if t.Offset != 0 {
+		text += fmt.Sprintf(" offset by %s", milliseconds(t.Offset))
 	}
-	if w.AllowedLateness > 0 {
-		text += fmt.Sprintf(", %s late allowed", milliseconds(w.AllowedLateness))
+	if w.Options.AllowedLateness > 0 {
+		text += fmt.Sprintf(", %s late allowed", milliseconds(w.Options.AllowedLateness))
 	}
 	switch f := w.Function; {
 	case f != nil:

@@ -1,10 +1,12 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/operator/aggregate"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -15,11 +17,12 @@ type Job struct {
 	Parallelism    int
 	MaxParallelism int           // the number of key groups
 	BufferTimeout  time.Duration // longest that a record waits for its batch to fill
-	Modules        []*Module     // in the order of the file
-	Sources        []*Source     // in the order of the file
-	Steps          []*Step       // upstream first
-	Sinks          []*Sink       // in the order of the file
-	Warnings       []Problem     // what is allowed and probably not meant
+	Compatibility  Compatibility
+	Modules        []*Module // in the order of the file
+	Sources        []*Source // in the order of the file
+	Steps          []*Step   // upstream first
+	Sinks          []*Sink   // in the order of the file
+	Warnings       []Problem // what is allowed and probably not meant
 }
 
 // Module is a file of Wasm functions.
@@ -76,11 +79,71 @@ type FileConnector struct {
 	RecordBytesMax int    // sources only: longest record that is not an error
 }
 
+// WatermarkStrategy is how a source's watermark follows from its records.
+type WatermarkStrategy uint8
+
+// The strategies.
+const (
+	Bounded      WatermarkStrategy = iota // MaxOutOfOrderness behind the latest record
+	Monotonous                            // records come in order: 0 behind the latest one
+	NoWatermarks                          // only the end of input moves time; IdleTimeout still holds
+)
+
+// String is the strategy as the job file writes it.
+func (s WatermarkStrategy) String() string { return strategyWords[s] }
+
+var strategyWords = [...]string{Bounded: "bounded", Monotonous: "monotonous", NoWatermarks: "none"}
+
 // Watermark says how a source's watermark follows from its records.
 type Watermark struct {
-	MaxOutOfOrderness int64 // ms
+	Strategy          WatermarkStrategy
+	MaxOutOfOrderness int64 // ms; 0 unless Bounded
 	IdleTimeout       int64 // ms; 0: a source is never idle
 	OnEvent           bool  // after every record, instead of periodically
+	Alignment         *Alignment
+}
+
+// Alignment holds a source back that is too far ahead of the others of a group.
+type Alignment struct {
+	Group    string
+	MaxDrift int64 // ms: how far ahead of the group's lowest watermark it may be; ≥ 0
+}
+
+// Combine is how the watermarks of a step's several inputs become one.
+type Combine uint8
+
+// The choices of combine.
+const (
+	CombineMin Combine = iota // the lowest: no record is late that its own input did not make late
+	CombineMax                // the highest: nothing waits, and the inputs behind it lose their records
+)
+
+// String is the choice as the job file writes it.
+func (c Combine) String() string {
+	if c == CombineMax {
+		return "max"
+	}
+	return "min"
+}
+
+// Compatibility chooses where Flink's releases differ: by a release, whose
+// behaviour each switch has unless the job sets it.
+type Compatibility struct {
+	Flink string // such as "2.3"
+	// CleanupAfterEmptyFiring: a window that fires without contents is still
+	// forgotten in time (FLINK-33192); else its state stays for ever.
+	CleanupAfterEmptyFiring bool
+	// FlushWhenAllIdle: when the last input of a valve turns idle, the watermark
+	// becomes the highest of all, whichever turned idle last (FLINK-40475); else
+	// only if that last one held it back.
+	FlushWhenAllIdle bool
+	// MaxOfIdle: when all partitions of a source, or both inputs of a two-input
+	// step, are idle, the watermark becomes the highest of theirs (FLINK-38454);
+	// else it stays.
+	MaxOfIdle bool
+	// IdleClockPauses: the time that a source is held back, by its readers or by
+	// alignment, does not count towards its idle-timeout (FLINK-35886).
+	IdleClockPauses bool
 }
 
 // StreamRef names a stream: the main output of a source or step, or another
@@ -98,32 +161,111 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation on the union of the streams it reads.
+// Step is one operation: at most one of Window, WindowJoin and IntervalJoin is
+// set; without any it is a union or pass-through.
 type Step struct {
-	Name   string // its uid in checkpoints
-	From   []StreamRef
-	Input  *stream.Schema // of each stream in From
-	KeyBy  []int          // columns of Input; empty for a union or pass-through
-	Window *Window        // nil: a union or pass-through
-	Output *stream.Schema // of the main output; the late output has Input's
-	Line   int
+	Name          string         // its uid in checkpoints
+	From          []StreamRef    // nil for a join, which has two sides
+	Input         *stream.Schema // of each stream in From; nil for a join
+	KeyBy         []int          // columns of Input; nil unless Window
+	Window        *Window
+	WindowJoin    *WindowJoin
+	IntervalJoin  *IntervalJoin
+	Combine       Combine        // of the watermarks of all streams that it reads
+	IgnoreChanges bool           // changes in what it reads are taken as plain records
+	Changing      bool           // the main output may have changes (-U +U -D)
+	Output        *stream.Schema // of the main output; a late output has its input's
+	Line          int
 }
 
-// Window groups a keyed stream's records by event time and condenses each
-// group: by Aggregates or by Function, never both.
+// Reads lists the streams that the step reads, those of a join's left side first.
+func (s *Step) Reads() []StreamRef {
+	switch {
+	case s.WindowJoin != nil:
+		return slices.Concat(s.WindowJoin.Left.From, s.WindowJoin.Right.From)
+	case s.IntervalJoin != nil:
+		return slices.Concat(s.IntervalJoin.Left.From, s.IntervalJoin.Right.From)
+	}
+	return s.From
+}
+
+// OutputMode is what a window step puts out when a window fires again.
+type OutputMode uint8
+
+// The choices of output.
+const (
+	Append    OutputMode = iota // each firing's result as a row of its own
+	Update                      // the result before is taken back: -U, +U
+	Changelog                   // as Update, and the results of sessions that merged are deleted
+	Complete                    // all retained results of the key, as one replaceable set
+)
+
+// String is the choice as the job file writes it.
+func (m OutputMode) String() string { return outputWords[m] }
+
+var outputWords = [...]string{Append: "append", Update: "update", Changelog: "changelog", Complete: "complete"}
+
+// Window groups a keyed stream's records and condenses each group: by
+// Aggregates or by Function, never both.
 type Window struct {
-	Tumbling        *Tumbling
-	AllowedLateness int64  // ms
-	LateOutput      string // "": late records are dropped and counted
-	Aggregates      []Aggregate
-	Function        *Function // role aggregate
+	Options      window.Options
+	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner is a session of Gap 0
+	TriggerField int    // column of Input that a delta trigger compares, a number; -1 without one
+	EvictorField int    // column of Input that a delta evictor compares, a number; -1 without one
+	LateOutput   string // "": late records are dropped and counted
+	Output       OutputMode
+	Aggregates   []Aggregate
+	Function     *Function // role aggregate
 }
 
-// Tumbling assigns each record to the one window of a fixed size that its
-// event time falls into.
-type Tumbling struct {
-	Size   int64 // ms, positive
-	Offset int64 // ms, smaller in size than Size; may be negative
+// JoinType is what becomes of rows without a partner.
+type JoinType uint8
+
+// The choices of type.
+const (
+	InnerJoin JoinType = iota // nothing
+	LeftJoin                  // a left row is put out with the right columns null
+	RightJoin                 // a right row is put out with the left columns null
+	FullJoin                  // both
+)
+
+// String is the choice as the job file writes it.
+func (t JoinType) String() string { return joinWords[t] }
+
+var joinWords = [...]string{InnerJoin: "inner", LeftJoin: "left", RightJoin: "right", FullJoin: "full"}
+
+// Side is one side of a join.
+type Side struct {
+	From         []StreamRef
+	Input        *stream.Schema // of each stream in From
+	Key          []int          // columns of Input; as many as the other side has, of equal types
+	Output       []int          // columns of Input that the join puts out, in order
+	LateOutput   string         // interval joins only; "": late records are dropped and counted
+	GapField     int            // window joins only, as in Window, of this side's Input; -1
+	TriggerField int
+	EvictorField int
+}
+
+// WindowJoin pairs the rows of two sides that have equal keys and fall into the
+// same window. Its output is the columns Left.Output, Right.Output, window_start
+// and window_end.
+type WindowJoin struct {
+	Left, Right Side
+	Type        JoinType
+	Options     window.Options
+}
+
+// IntervalJoin pairs the rows of two sides that have equal keys and times that
+// are near: right.time in [left.time+Lower, left.time+Upper]. Its output is the
+// columns Left.Output and Right.Output.
+type IntervalJoin struct {
+	Left, Right Side
+	Type        JoinType
+	// Lower and Upper are ms; the int64 limits where Unbounded says that there is
+	// no such bound, so sums with them must saturate.
+	Lower, Upper                   int64
+	LowerExclusive, UpperExclusive bool
+	Unbounded                      bool // a bound is missing, and rows may be kept for ever
 }
 
 // Aggregate is one built-in aggregate and the column it puts out.
@@ -152,6 +294,7 @@ type Sink struct {
 	Name      string
 	From      []StreamRef
 	Input     *stream.Schema
+	Changing  bool // rows may be of another kind than +I
 	Connector Connector
 	Line      int
 }

@@ -80,9 +80,8 @@ func (s *Step) render(b *strings.Builder) {
 	fmt.Fprintf(b, "step %s: from %s\n  input %s\n", s.Name, list(s.From), s.Input)
 	if w := s.Window; w != nil {
 		fmt.Fprintf(b, "  key %s\n", columns(s.Input, s.KeyBy))
-		if t := w.Tumbling; t != nil {
-			fmt.Fprintf(b, "  tumbling windows of %s, offset %s, lateness %s", formatDuration(t.Size), formatDuration(t.Offset), formatDuration(w.AllowedLateness))
-		}
+		t := w.Options.Assigner
+		fmt.Fprintf(b, "  tumbling windows of %s, offset %s, lateness %s", formatDuration(t.Size), formatDuration(t.Offset), formatDuration(w.Options.AllowedLateness))
 		if w.LateOutput != "" {
 			fmt.Fprintf(b, ", late output %s", w.LateOutput)
 		}

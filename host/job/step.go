@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -94,7 +95,8 @@ func (b *builder) checkOperation(p *producer) bool {
 }
 
 func (b *builder) window(p *producer, n *node) *Window {
-	w := &Window{AllowedLateness: number(n.get("allowed-lateness"), 0), LateOutput: p.late}
+	w := &Window{LateOutput: p.late, GapField: -1, TriggerField: -1, EvictorField: -1}
+	w.Options.AllowedLateness = number(n.get("allowed-lateness"), 0)
 	at := p.path + ".window"
 	if late := n.get("late-output"); p.late == reservedOutput {
 		b.wrong(late, at+".late-output", "The output name %s is reserved for records that a function failed on; late-output needs another one", reservedOutput)
@@ -103,9 +105,10 @@ func (b *builder) window(p *producer, n *node) *Window {
 	if t == nil || !t.ok {
 		return w
 	}
-	w.Tumbling = &Tumbling{Size: number(t.get("size"), 0), Offset: number(t.get("offset"), 0)}
-	if o := t.get("offset"); w.Tumbling.Size > 0 && o != nil && o.ok && (w.Tumbling.Offset >= w.Tumbling.Size || w.Tumbling.Offset <= -w.Tumbling.Size) {
-		b.wrong(o, at+".tumbling.offset", "The offset must be smaller than the window's size, which is %s; it is %s", formatDuration(w.Tumbling.Size), o.written)
+	a := &w.Options.Assigner
+	a.Kind, a.Size, a.Offset = window.Tumbling, number(t.get("size"), 0), number(t.get("offset"), 0)
+	if o := t.get("offset"); a.Size > 0 && o != nil && o.ok && (a.Offset >= a.Size || a.Offset <= -a.Size) {
+		b.wrong(o, at+".tumbling.offset", "The offset must be smaller than the window's size, which is %s; it is %s", formatDuration(a.Size), o.written)
 	}
 	if p.late == "" && n.get("late-output") == nil {
 		b.warn(n, at, "Records that come too late for the windows of %s are dropped and only counted; late-output makes a stream of them", p.name)

@@ -211,15 +211,11 @@ func (b *builder) step(s *job.Step) error {
 
 func (b *builder) window(s *job.Step, n *node, stats *StepStats) (*windowOperator, error) {
 	w := s.Window
-	options := window.Options{
-		Assigner:        window.Tumbling{Size: w.Tumbling.Size, Offset: w.Tumbling.Offset},
-		AllowedLateness: w.AllowedLateness,
-	}
-	if err := options.Validate(); err != nil {
+	if err := w.Options.Validate(); err != nil {
 		return nil, err
 	}
 	o := &windowOperator{
-		core: window.New(options), key: stream.NewProjection(s.Input, s.KeyBy), stats: stats, now: stream.MinTime,
+		core: window.New(w.Options), key: stream.NewProjection(s.Input, s.KeyBy), stats: stats, now: stream.MinTime,
 		out:  b.output(job.StreamRef{Name: s.Name}, n),
 		shot: func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
 	}

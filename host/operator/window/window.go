@@ -14,7 +14,6 @@ package window
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -47,36 +46,9 @@ type Effect struct {
 	Time   int64 // SetTimer: milliseconds
 }
 
-// Tumbling configures windows of a fixed size that do not overlap, by event
-// time.
-type Tumbling struct {
-	Size, Offset int64 // milliseconds
-}
-
-// Options configure a Core.
-type Options struct {
-	Assigner        Tumbling
-	AllowedLateness int64 // milliseconds
-}
-
-// Validate names what is wrong. The words are those that scenario files know
-// (offset, lateness).
-func (o Options) Validate() error {
-	var errs []error
-	if o.Assigner.Size <= 0 {
-		errs = append(errs, fmt.Errorf("the size of a tumbling window must be more than 0 ms, not %d", o.Assigner.Size))
-	} else if off := o.Assigner.Offset; off >= o.Assigner.Size || off <= -o.Assigner.Size {
-		errs = append(errs, fmt.Errorf("the offset of a tumbling window must be smaller than its size: |%d| ms is not below %d ms", off, o.Assigner.Size))
-	}
-	if o.AllowedLateness < 0 {
-		errs = append(errs, fmt.Errorf("the allowed lateness must not be negative: %d ms", o.AllowedLateness))
-	}
-	return errors.Join(errs...)
-}
-
 // Core decides for one step.
 type Core struct {
-	assigner Tumbling
+	assigner Assigner
 	lateness int64
 }
 
@@ -131,7 +103,7 @@ func (c *Core) cleanupTime(w Window) int64 {
 
 // window is the window that holds t: the start is floored at negative times too
 // (FLINK-26334), and the arithmetic wraps around at the limits as Java's does.
-func (a Tumbling) window(t int64) Window {
+func (a Assigner) window(t int64) Window {
 	r := (t - a.Offset) % a.Size
 	if r < 0 {
 		r += a.Size

@@ -23,7 +23,7 @@ func TestStart(t *testing.T) {
 		{7, -2, -12, -16}, {7, -2, -3, -9}, {7, -2, 4, -2}, {7, -2, 12, 12},
 		{day, -8 * 60 * 60 * 1000, 1470902048450, 1470844800000},
 	} {
-		core := window.New(window.Options{Assigner: window.Tumbling{Size: c.size, Offset: c.offset}})
+		core := window.New(window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: c.size, Offset: c.offset}})
 		effects, err := core.OnElement(nil, stream.EventTime(c.at), stream.MinTime)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestOnElement(t *testing.T) {
 		"lateness reaches beyond the end": {math.MaxInt64, 5, 8, []window.Effect{app, timer(9)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			core := window.New(window.Options{Assigner: window.Tumbling{Size: 10}, AllowedLateness: c.lateness})
+			core := window.New(window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: 10}, AllowedLateness: c.lateness})
 			got, err := core.OnElement(nil, c.at, c.watermark)
 			if err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestOnElement(t *testing.T) {
 }
 
 func TestNoTimestamp(t *testing.T) {
-	core := window.New(window.Options{Assigner: window.Tumbling{Size: 10}})
+	core := window.New(window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: 10}})
 	_, err := core.OnElement(nil, stream.MinTime, stream.MinTime)
 	if !errors.Is(err, window.ErrNoTimestamp) {
 		t.Fatalf("error %v", err)
@@ -88,7 +88,7 @@ func TestOnTimer(t *testing.T) {
 		{5, 14, []window.Effect{clean}},
 		{5, 12, nil},
 	} {
-		core := window.New(window.Options{Assigner: window.Tumbling{Size: 10}, AllowedLateness: c.lateness})
+		core := window.New(window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: 10}, AllowedLateness: c.lateness})
 		if diff := cmp.Diff(c.want, core.OnTimer(nil, w, c.at)); diff != "" {
 			t.Errorf("lateness %d, timer at %d: %s", c.lateness, c.at, diff)
 		}
@@ -100,11 +100,11 @@ func TestValidate(t *testing.T) {
 		options window.Options
 		word    string
 	}{
-		{window.Options{}, "size"},
-		{window.Options{Assigner: window.Tumbling{Size: -1}}, "size"},
-		{window.Options{Assigner: window.Tumbling{Size: 10, Offset: 10}}, "offset"},
-		{window.Options{Assigner: window.Tumbling{Size: 10, Offset: -10}}, "offset"},
-		{window.Options{Assigner: window.Tumbling{Size: 10}, AllowedLateness: -1}, "lateness"},
+		{window.Options{Assigner: window.Assigner{Kind: window.Tumbling}}, "size"},
+		{window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: -1}}, "size"},
+		{window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: 10, Offset: 10}}, "offset"},
+		{window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: 10, Offset: -10}}, "offset"},
+		{window.Options{Assigner: window.Assigner{Kind: window.Tumbling, Size: 10}, AllowedLateness: -1}, "lateness"},
 	} {
 		if err := c.options.Validate(); err == nil || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%+v: %v does not say %q", c.options, err, c.word)
