@@ -72,13 +72,14 @@ func (t *feedTask) step() (outcome, error) {
 
 // collector is a sink that a scenario looks at.
 type collector struct {
+	timeless
 	name    string
 	stats   *SinkStats
 	collect func(sink string, r stream.Row, t stream.EventTime)
 	shot    func(epoch int64)
 }
 
-func (o *collector) rows(b *stream.Batch, from, to int) (int, error) {
+func (o *collector) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {
 		o.collect(o.name, b.Row(i), b.Time(i))
 	}

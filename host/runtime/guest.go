@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -33,6 +34,7 @@ type guest struct {
 	result   *stream.Schema
 	stride   int
 	backend  state.Backend
+	cell     state.Cell // of the accumulators
 	results  results
 	out      *output
 	opsMax   int
@@ -49,10 +51,13 @@ type guest struct {
 
 // guestOp is an op before its frame is laid out.
 type guestOp struct {
-	ref  state.Ref
-	row  uint32 // offset in rows
-	slot uint32 // set by number
-	kind abi.OpKind
+	window window.Window // result: for which
+	ref    state.Ref
+	second state.Ref // merge: the entry that is taken in
+	row    uint32    // add: offset in rows
+	slot   uint32    // set by number
+	other  uint32    // merge: the slot of second, set by number
+	kind   abi.OpKind
 }
 
 // pendingMark is a watermark behind a number of ops.
@@ -87,18 +92,24 @@ func (g *guest) open(parameters stream.Row) error {
 	return nil
 }
 
+func (g *guest) create(r state.Ref) error {
+	g.ops = append(g.ops, guestOp{kind: abi.OpCreate, ref: r})
+	return nil
+}
+
 func (g *guest) add(r state.Ref, row stream.Row) error {
-	if !g.backend.Has(r) {
-		g.backend.SetHas(r)
-		g.ops = append(g.ops, guestOp{kind: abi.OpCreate, ref: r})
-	}
 	g.ops = append(g.ops, guestOp{kind: abi.OpAdd, ref: r, row: uint32(len(g.rows))})
 	g.rows = g.input.AppendTo(g.rows, row, stream.Insert)
 	return g.completeIfDue()
 }
 
-func (g *guest) fire(r state.Ref) error {
-	g.ops = append(g.ops, guestOp{kind: abi.OpResult, ref: r})
+func (g *guest) merge(into, from state.Ref) error {
+	g.ops = append(g.ops, guestOp{kind: abi.OpMerge, ref: into, second: from})
+	return g.completeIfDue()
+}
+
+func (g *guest) result(r state.Ref, w window.Window) error {
+	g.ops = append(g.ops, guestOp{kind: abi.OpResult, ref: r, window: w})
 	return g.completeIfDue()
 }
 
@@ -194,17 +205,25 @@ func (g *guest) number(from, to int) {
 	g.slots, g.fresh = g.slots[:0], g.fresh[:0]
 	for i := from; i < to; i++ {
 		op := &g.ops[i]
-		for int(op.ref) >= len(g.slotOf) {
-			g.slotOf = append(g.slotOf, slotStamp{})
+		op.slot = g.slot(op.ref, op.kind == abi.OpCreate)
+		if op.kind == abi.OpMerge {
+			op.other = g.slot(op.second, false)
 		}
-		s := &g.slotOf[op.ref]
-		if s.stamp != g.stamp || op.kind == abi.OpCreate {
-			*s = slotStamp{g.stamp, uint32(len(g.slots))}
-			g.slots = append(g.slots, op.ref)
-			g.fresh = append(g.fresh, op.kind == abi.OpCreate)
-		}
-		op.slot = s.slot
 	}
+}
+
+// slot is the slot of an entry in the present frame.
+func (g *guest) slot(r state.Ref, created bool) uint32 {
+	for int(r) >= len(g.slotOf) {
+		g.slotOf = append(g.slotOf, slotStamp{})
+	}
+	s := &g.slotOf[r]
+	if s.stamp != g.stamp || created {
+		*s = slotStamp{g.stamp, uint32(len(g.slots))}
+		g.slots = append(g.slots, r)
+		g.fresh = append(g.fresh, created)
+	}
+	return s.slot
 }
 
 // rowsOf is the part of rows that ops from..to have, and where it begins.
@@ -230,8 +249,11 @@ func (g *guest) fill(frame []byte, h abi.Header, from, to int, rows []byte, base
 	for i := from; i < to; i++ {
 		op := &g.ops[i]
 		o := abi.Op{Kind: op.kind, Slot: op.slot}
-		if op.kind == abi.OpAdd {
+		switch op.kind {
+		case abi.OpAdd:
 			o.Row = h.RowsOffset + op.row - base
+		case abi.OpMerge:
+			o.Arg = op.other
 		}
 		abi.PutOp(frame, at, o)
 		at += abi.OpBytes
@@ -241,7 +263,7 @@ func (g *guest) fill(frame []byte, h abi.Header, from, to int, rows []byte, base
 		if g.fresh[i] {
 			clear(slot)
 		} else {
-			copy(slot, g.backend.Value(r))
+			copy(slot, g.backend.Value(r, g.cell))
 		}
 	}
 	copy(frame[h.RowsOffset:], rows)
@@ -261,7 +283,7 @@ func (g *guest) checkSlots(edited []byte) error {
 // adopt takes the slots over as the guest left them.
 func (g *guest) adopt(edited []byte) {
 	for i, r := range g.slots {
-		copy(g.backend.Value(r), edited[i*g.stride:][:g.stride])
+		copy(g.backend.Value(r, g.cell), edited[i*g.stride:][:g.stride])
 	}
 }
 
@@ -275,8 +297,8 @@ func (g *guest) take(effects []byte, from, to int) {
 		}
 		i := from + int(e.Op)
 		g.passMarks(i)
-		r := g.ops[i].ref
-		g.results.put(g.out, g.backend.Key(r), e.Payload, g.backend.Namespace(r))
+		op := &g.ops[i]
+		g.results.put(g.out, g.backend.Key(op.ref), e.Payload, op.window)
 	}
 }
 

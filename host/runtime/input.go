@@ -2,19 +2,40 @@ package runtime
 
 import "github.com/wasmstream/wasmstream/host/stream"
 
-// input is the union of the channels that a task reads.
+// input is what a task reads: the channels of its gates. A union is one gate, and
+// so is a window join, whose sides are told apart by the channel; an interval join
+// has a gate for each side.
 type input struct {
 	channels []channel
-	valve    *stream.Valve
-	next     int   // where the search for a batch goes on: all channels get their turn
-	epoch    int64 // of the barrier that is being aligned
-	arrived  int   // channels whose barrier of that epoch has come
+	gates    []gate
+	combined stream.Combined // of the gates, where there are several
+	next     int             // where the search for a batch goes on: all channels get their turn
+	epoch    int64           // of the barrier that is being aligned
+	arrived  int             // channels whose barrier of that epoch has come
 	ended    int
 }
 
 type channel struct {
-	pipe *pipe[*stream.Batch]
-	held bool // its barrier has come, others' have not (invariant A)
+	pipe  *pipe[*stream.Batch]
+	side  side
+	gate  int
+	place int  // in the gate's valve
+	held  bool // its barrier has come, others' have not (invariant A)
+}
+
+// side says which of a join's streams a channel belongs to; unions have only the
+// left one.
+type side uint8
+
+const (
+	left side = iota
+	right
+)
+
+// gate is a valve over some of the channels.
+type gate struct {
+	valve    *stream.Valve
+	channels int
 }
 
 // event is what a mark of one channel means for the input as a whole.
@@ -26,9 +47,16 @@ type event struct {
 	ended     bool            // the last channel has ended
 }
 
-func (in *input) connect(p *pipe[*stream.Batch]) {
-	in.channels = append(in.channels, channel{pipe: p})
-	in.valve = stream.NewValve(len(in.channels))
+// connect adds a channel to a gate.
+func (in *input) connect(p *pipe[*stream.Batch], s side, g int) {
+	for len(in.gates) <= g {
+		in.gates = append(in.gates, gate{})
+	}
+	to := &in.gates[g]
+	in.channels = append(in.channels, channel{pipe: p, side: s, gate: g, place: to.channels})
+	to.channels++
+	to.valve = stream.NewValve(to.channels)
+	in.combined = stream.NewCombined(len(in.gates))
 }
 
 // receive gets a batch from a channel that is not held back.
@@ -52,25 +80,36 @@ func (in *input) giveBack(ch int, b *stream.Batch) { in.channels[ch].pipe.giveBa
 
 // apply takes a mark of a channel into account.
 func (in *input) apply(ch int, m stream.Mark) (ev event) {
+	c := &in.channels[ch]
+	valve := in.gates[c.gate].valve
 	switch m.Kind {
 	case stream.MarkWatermark:
-		out := in.valve.Advance(ch, stream.EventTime(m.Value))
-		return event{watermark: out.Watermark, advanced: out.Advanced}
+		return in.combine(c.gate, valve.Advance(c.place, stream.EventTime(m.Value)))
 	case stream.MarkIdle:
-		out := in.valve.SetIdle(ch)
-		ev = event{watermark: out.Watermark, advanced: out.Advanced}
-		if out.StatusChange {
-			ev.status = stream.MarkIdle
-		}
+		return in.combine(c.gate, valve.SetIdle(c.place))
 	case stream.MarkActive:
-		if in.valve.SetActive(ch).StatusChange {
-			ev.status = stream.MarkActive
-		}
+		return in.combine(c.gate, valve.SetActive(c.place))
 	case stream.MarkBarrier:
 		ev.barrier = in.align(ch, m.Value)
 	case stream.MarkEnd:
 		in.ended++
 		ev.ended = in.ended == len(in.channels)
+	}
+	return ev
+}
+
+// combine brings what a gate's valve put out together with the other gates.
+func (in *input) combine(g int, out stream.ValveOutput) (ev event) {
+	idle := in.gates[g].valve.Idle()
+	if len(in.gates) > 1 {
+		out, idle = in.combined.Apply(g, out, idle)
+	}
+	ev = event{watermark: out.Watermark, advanced: out.Advanced}
+	if out.StatusChange {
+		ev.status = stream.MarkActive
+		if idle {
+			ev.status = stream.MarkIdle
+		}
 	}
 	return ev
 }

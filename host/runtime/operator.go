@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -9,11 +10,19 @@ import (
 // operator is what a step or sink does with its input. Methods that may produce
 // a lot stop early when drain is due.
 type operator interface {
-	// rows handles rows from..to of a batch and returns where it stopped.
-	rows(b *stream.Batch, from, to int) (next int, err error)
+	// rows handles rows from..to of a batch of one side and returns where it
+	// stopped.
+	rows(s side, b *stream.Batch, from, to int) (next int, err error)
 	// advance takes a watermark: it fires what is due, then puts the watermark
 	// out. It returns false if it stopped early; it is then called again.
 	advance(t stream.EventTime) (done bool, err error)
+	// tick fires the processing-time timers up to a moment, as advance does.
+	tick(upTo stream.ProcTime) (done bool, err error)
+	// nextTick is the time of the earliest of those timers; the largest int64 if
+	// there is none.
+	nextTick() stream.ProcTime
+	// setClock tells what the clock shows.
+	setClock(now stream.ProcTime)
 	// complete finishes work that rows and advance put off.
 	complete() error
 	// status, barrier and end put out the mark, behind everything else. barrier
@@ -39,6 +48,10 @@ type operatorTask struct {
 	mark    int           // next mark
 	event   event         // of the mark before, as far as it was not handled yet
 	flush   flushTimer
+
+	scripted bool            // the clock stands until a script moves it
+	due      stream.ProcTime // timers up to here are to fire; valid if ticking
+	ticking  bool
 }
 
 // stepBatches is how many batches a step handles at most.
@@ -48,10 +61,14 @@ func (t *operatorTask) step() (outcome, error) {
 	if !t.op.drain(false) {
 		return outcome{}, nil
 	}
+	t.readClock()
 	for range stepBatches {
+		if done, err := t.tick(); err != nil || !done {
+			return outcome{}, err
+		}
 		if t.batch == nil && !t.receive() {
 			t.op.drain(true)
-			return outcome{}, nil
+			return outcome{deadline: t.deadline()}, nil
 		}
 		done, err := t.handle()
 		if err != nil {
@@ -67,6 +84,56 @@ func (t *operatorTask) step() (outcome, error) {
 		t.op.drain(true)
 	}
 	return outcome{more: true}, nil
+}
+
+// readClock looks at the clock once a step. A timer of a time fires in the
+// millisecond after it (FLINK-9857).
+func (t *operatorTask) readClock() {
+	if t.scripted {
+		return
+	}
+	now := t.flush.clock.Now()
+	t.op.setClock(now)
+	if t.op.nextTick() < now {
+		t.due, t.ticking = now-1, true
+	}
+}
+
+// moveClock is a script's way to move the clock; timers up to now fire.
+func (t *operatorTask) moveClock(now stream.ProcTime) {
+	t.scripted = true
+	t.op.setClock(now)
+	t.due, t.ticking = now, true
+	t.node.wake()
+}
+
+// tick fires the timers that are due; false if there is no room for their
+// output.
+func (t *operatorTask) tick() (bool, error) {
+	for t.ticking {
+		done, err := t.op.tick(t.due)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", t.name, err)
+		}
+		if !done && !t.op.drain(false) {
+			return false, nil
+		}
+		if done {
+			t.ticking = false
+			if err := t.op.complete(); err != nil {
+				return false, fmt.Errorf("%s: %w", t.name, err)
+			}
+		}
+	}
+	return true, nil
+}
+
+// deadline is when an idle task has timers to fire; 0: never.
+func (t *operatorTask) deadline() stream.ProcTime {
+	if next := t.op.nextTick(); next != math.MaxInt64 && !t.scripted {
+		return next + 1
+	}
+	return 0
 }
 
 func (t *operatorTask) receive() (ok bool) {
@@ -87,7 +154,7 @@ func (t *operatorTask) handle() (bool, error) {
 			to = int(t.batch.Marks[t.mark].At)
 		}
 		for t.row < to {
-			next, err := t.op.rows(t.batch, t.row, to)
+			next, err := t.op.rows(t.in.channels[t.channel].side, t.batch, t.row, to)
 			if err != nil {
 				return false, err
 			}

@@ -1,14 +1,19 @@
 package runtime
 
-import "github.com/wasmstream/wasmstream/host/stream"
+import (
+	"math"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
 
 // relay is a step without operation: the union of its inputs, or a pass-through.
 type relay struct {
+	timeless
 	out  *output
 	shot func(epoch int64)
 }
 
-func (o *relay) rows(b *stream.Batch, from, to int) (int, error) {
+func (o *relay) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {
 		if o.out.isFull() {
 			return i, nil
@@ -25,6 +30,13 @@ func (o *relay) advance(t stream.EventTime) (bool, error) {
 	o.out.batch.Mark(stream.MarkWatermark, int64(t))
 	return true, nil
 }
+
+// timeless is the part of an operator that sets no processing-time timers.
+type timeless struct{}
+
+func (timeless) tick(stream.ProcTime) (bool, error) { return true, nil }
+func (timeless) nextTick() stream.ProcTime          { return math.MaxInt64 }
+func (timeless) setClock(stream.ProcTime)           {}
 
 func (o *relay) complete() error { return nil }
 

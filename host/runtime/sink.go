@@ -16,6 +16,7 @@ type SinkStats struct {
 
 // sinkOperator encodes rows for a sink's writer.
 type sinkOperator struct {
+	timeless
 	encoder format.Encoder
 	pipe    *pipe[*block]
 	block   *block // being filled; nil: none
@@ -33,7 +34,7 @@ type block struct {
 // blockBytes is when a block is handed to the writer.
 const blockBytes = 256 << 10
 
-func (o *sinkOperator) rows(b *stream.Batch, from, to int) (int, error) {
+func (o *sinkOperator) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {
 		if !o.hasRoom() {
 			o.stats.Records.Add(int64(i - from))

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 
 	"github.com/wasmstream/wasmstream/host/operator/window"
@@ -8,22 +9,49 @@ import (
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
-// windowOperator carries out what the window core decides: it is the only code
-// that touches the state of a windowed step.
-type windowOperator struct {
-	core    *window.Core
-	backend state.Backend
-	fn      aggregator
-	key     *stream.Projection
-	out     *output // results; fn writes it
-	late    *output // nil: late records are dropped and counted
-	stats   *StepStats
-	shot    func(epoch int64, b state.Backend) // hands the snapshot over
+// The cells of a windowed step. The contents and the trigger's state are kept by
+// key and window, the merging set by key.
+const (
+	contentsCell    state.Cell = iota // an accumulator, or a list of records
+	triggerCell                       // a window.State
+	setCell                           // the key's merging set
+	accumulatorCell                   // of listed contents: scratch, never held
+)
 
-	now     stream.EventTime // the watermark
-	keyBuf  []byte
-	hash    uint32
+// setNamespace is where a key's merging set is kept: no window is like it.
+var setNamespace = state.Namespace{Start: 1, End: 0}
+
+// windowOperator carries out what the window core decides: it is the only code
+// that touches the state of a windowed step, merging or not.
+type windowOperator struct {
+	core     *window.Core
+	backend  state.Backend
+	contents contents
+	sides    [2]windowSide // of a window join; else the left one
+	out      *output       // results; contents writes it
+	late     *output       // nil: late records are dropped and counted
+	stats    *StepStats
+	shot     func(epoch int64, b state.Backend) // hands the snapshot over
+	merges   bool
+	stateful bool // the trigger's state has to be loaded
+
+	facts   window.Facts
+	windows []window.Window
 	effects []window.Effect
+	keyBuf  []byte
+	key     stream.Row // of the present record or timer
+	hash    uint32     // its hash, 0: not computed yet
+	at      window.Window
+	entry   state.Ref // of key and at; valid if known
+	known   bool
+	scratch []byte
+	ended   bool
+}
+
+// windowSide is what a step needs to know of the records of one side.
+type windowSide struct {
+	key          *stream.Projection
+	gap, trigger *number // nil: not needed
 }
 
 // StepStats counts what a step has done so far.
@@ -31,30 +59,30 @@ type StepStats struct {
 	Records, Firings, Late, LateDropped atomic.Int64
 }
 
-// aggregator is the function of a windowed step. It may put work off until
-// complete; results and watermarks leave in the order of the calls.
-type aggregator interface {
-	// add takes a record into the entry's accumulator, which it creates first if
-	// the entry holds none.
-	add(r state.Ref, row stream.Row) error
-	// fire puts out the result of the entry's accumulator.
-	fire(r state.Ref) error
-	// watermark puts a watermark out.
+// contents is what a windowed step keeps of the records of a window, and what it
+// makes of them when the window fires. It may put work off until complete;
+// results and watermarks leave in the order of the calls.
+type contents interface {
+	add(r state.Ref, s side, row stream.Row, t stream.EventTime) error
+	has(r state.Ref) bool
+	// fire puts out the result of what is kept at r, for a window.
+	fire(r state.Ref, w window.Window) error
+	// merge adds what is kept at from to what is kept at into, and clears from.
+	merge(into, from state.Ref) error
+	clear(r state.Ref)
+	// pump goes on with results that did not fit into the output; false if some
+	// still do not.
+	pump() bool
 	watermark(t stream.EventTime)
-	// complete does what was put off.
 	complete() error
 }
 
-func (o *windowOperator) rows(b *stream.Batch, from, to int) (int, error) {
+func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {
 		if o.isFull() {
 			return i, nil
 		}
-		var err error
-		if o.effects, err = o.core.OnElement(o.effects[:0], b.Time(i), o.now); err != nil {
-			return i, err
-		}
-		if err := o.apply(b.Row(i), b.Time(i)); err != nil {
+		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
 			return i, err
 		}
 	}
@@ -63,42 +91,92 @@ func (o *windowOperator) rows(b *stream.Batch, from, to int) (int, error) {
 }
 
 func (o *windowOperator) isFull() bool {
-	return o.out.isFull() || o.late != nil && o.late.isFull()
+	return o.out.isFull() || o.late != nil && o.late.isFull() || !o.contents.pump()
 }
 
-// apply carries out the effects of one record.
-func (o *windowOperator) apply(row stream.Row, t stream.EventTime) error {
-	o.keyBuf = o.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
-	key := stream.Row(o.keyBuf)
-	o.hash = key.Hash()
-	var entry state.Ref
-	for i := range o.effects {
-		e := &o.effects[i]
-		switch e.Kind {
-		case window.Append:
-			entry = o.backend.Entry(o.hash, key, state.Namespace(e.Window))
-			if err := o.fn.add(entry, row); err != nil {
-				return err
-			}
-		case window.SetTimer:
-			o.backend.SetTimer(state.EventTimer, e.Time, entry)
-		case window.Fire:
-			if err := o.fire(entry); err != nil {
-				return err
-			}
-		case window.Late:
-			o.takeLate(row, t)
+// element asks the core about one record and does what it says.
+func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (err error) {
+	from := &o.sides[s]
+	e := window.Element{Time: t}
+	if from.gap != nil {
+		if e.Gap, err = from.gap.gap(row); err != nil {
+			return err
 		}
+	}
+	if from.trigger != nil {
+		e.Value = from.trigger.value(row)
+	}
+	if o.windows, err = o.core.Assign(o.windows[:0], e, o.facts.Now); err != nil {
+		return err
+	}
+	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
+	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
+	if o.merges {
+		o.loadSet()
+	}
+	taken := false
+	for _, w := range o.windows {
+		if o.stateful && !o.merges {
+			o.loadTrigger(w)
+		}
+		var took bool
+		if o.effects, took, err = o.core.OnElement(o.effects[:0], w, e, &o.facts); err != nil {
+			return err
+		}
+		taken = taken || took
+		if err := o.apply(s, row, t); err != nil {
+			return err
+		}
+	}
+	if !taken && o.core.IsLate(e, o.facts.Now) {
+		o.takeLate(row, t)
 	}
 	return nil
 }
 
-func (o *windowOperator) fire(r state.Ref) error {
-	if !o.backend.Has(r) {
-		return nil
+// ref is the entry of the present key and a window.
+func (o *windowOperator) ref(w window.Window) state.Ref {
+	if !o.known || o.at != w {
+		if o.hash == 0 {
+			o.hash = o.key.Hash()
+		}
+		o.entry, o.at, o.known = o.backend.Entry(o.hash, o.key, state.Namespace(w)), w, true
 	}
-	o.stats.Firings.Add(1)
-	return o.fn.fire(r)
+	return o.entry
+}
+
+// apply carries out the effects. Row, its side and time are of the record that
+// led to them.
+func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error {
+	for i := range o.effects {
+		var err error
+		switch e := &o.effects[i]; e.Kind {
+		case window.Append:
+			err = o.contents.add(o.ref(e.Contents), s, row, t)
+		case window.Merge:
+			from := o.ref(e.From)
+			err = o.contents.merge(o.ref(e.Contents), from)
+		case window.SetTimer:
+			o.backend.SetTimer(state.Domain(e.Domain), e.Time, o.ref(e.Window))
+		case window.DeleteTimer:
+			o.backend.DeleteTimer(state.Domain(e.Domain), e.Time, o.ref(e.Window))
+		case window.Fire:
+			if r := o.ref(e.Contents); o.contents.has(r) {
+				o.stats.Firings.Add(1)
+				err = o.contents.fire(r, e.Window)
+			}
+		case window.Purge, window.Clear:
+			o.contents.clear(o.ref(e.Contents))
+		case window.KeepTrigger:
+			o.keepTrigger(e.Window)
+		case window.KeepSet:
+			o.keepSet()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *windowOperator) takeLate(row stream.Row, t stream.EventTime) {
@@ -110,37 +188,61 @@ func (o *windowOperator) takeLate(row stream.Row, t stream.EventTime) {
 	o.late.batch.Append(row, t)
 }
 
-func (o *windowOperator) advance(t stream.EventTime) (bool, error) {
-	o.now = t
+// fireTimers fires the timers of a domain up to a time. It returns false if it
+// stopped because the output is full.
+func (o *windowOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 	for {
 		if o.isFull() {
 			return false, nil
 		}
-		at, r, ok := o.backend.PopTimer(state.EventTimer, int64(t))
+		at, r, ok := o.backend.PopTimer(d, upTo)
 		if !ok {
-			break
+			return true, nil
 		}
-		o.effects = o.core.OnTimer(o.effects[:0], window.Window(o.backend.Namespace(r)), at)
-		for i := range o.effects {
-			switch o.effects[i].Kind {
-			case window.Fire:
-				if err := o.fire(r); err != nil {
-					return false, err
-				}
-			case window.Clean:
-				o.backend.Clear(r)
-			}
+		w := window.Window(o.backend.Namespace(r))
+		o.key, o.hash = o.backend.Key(r), 0
+		o.entry, o.at, o.known = r, w, true
+		switch {
+		case o.merges:
+			o.loadSet()
+		case o.stateful:
+			o.loadTrigger(w)
+		}
+		o.effects = o.core.OnTimer(o.effects[:0], w, window.Domain(d), at, &o.facts)
+		if err := o.apply(left, nil, stream.MinTime); err != nil {
+			return false, err
 		}
 	}
-	o.fn.watermark(t)
+}
+
+func (o *windowOperator) advance(t stream.EventTime) (bool, error) {
+	o.facts.Now.Watermark = t
+	if done, err := o.fireTimers(state.EventTimer, int64(t)); err != nil || !done {
+		return false, err
+	}
+	o.contents.watermark(t)
 	if o.late != nil {
 		o.late.batch.Mark(stream.MarkWatermark, int64(t))
 	}
 	return true, nil
 }
 
+func (o *windowOperator) tick(upTo stream.ProcTime) (bool, error) {
+	if o.ended {
+		return true, nil // as in Flink, what is still pending at the end of input is dropped
+	}
+	return o.fireTimers(state.ProcTimer, int64(upTo))
+}
+
+func (o *windowOperator) nextTick() stream.ProcTime {
+	return stream.ProcTime(o.backend.NextTimer(state.ProcTimer))
+}
+
+func (o *windowOperator) setClock(now stream.ProcTime) { o.facts.Now.Clock = now }
+
 func (o *windowOperator) complete() error {
-	err := o.fn.complete()
+	err := o.contents.complete()
+	o.known = false
 	o.backend.Release()
 	return err
 }
@@ -167,6 +269,7 @@ func (o *windowOperator) barrier(epoch int64) error {
 }
 
 func (o *windowOperator) end() error {
+	o.ended = true
 	o.status(stream.MarkEnd)
 	return nil
 }
@@ -179,22 +282,73 @@ func (o *windowOperator) drain(all bool) bool {
 	return ok
 }
 
-// results lays out the rows that a windowed step puts out: the key, the
-// aggregate's columns, the window's bounds.
-type results struct {
-	join       *stream.Join
-	start, end stream.Column
+// stateBytes is a window.State as it is kept: the cells and which are set.
+const stateBytes = 24
+
+func putState(b []byte, s window.State) {
+	binary.LittleEndian.PutUint64(b, uint64(s.Cells[0]))
+	binary.LittleEndian.PutUint64(b[8:], uint64(s.Cells[1]))
+	binary.LittleEndian.PutUint64(b[16:], uint64(s.Set))
 }
 
-func newResults(key, aggregate, out *stream.Schema) results {
-	n := out.Len()
-	return results{join: stream.NewJoin(key, aggregate, out), start: out.Column(n - 2), end: out.Column(n - 1)}
+func getState(b []byte) (s window.State) {
+	s.Cells[0] = int64(binary.LittleEndian.Uint64(b))
+	s.Cells[1] = int64(binary.LittleEndian.Uint64(b[8:]))
+	s.Set = uint8(b[16])
+	return s
 }
 
-// put appends the result of one firing to an output; its event time is the
-// window's last millisecond.
-func (w *results) put(o *output, key, aggregate stream.Row, ns state.Namespace) {
-	row := o.batch.AppendJoined(w.join, key, aggregate, stream.Insert, stream.EventTime(window.Window(ns).MaxTimestamp()))
-	w.start.PutInt64(row, ns.Start)
-	w.end.PutInt64(row, ns.End)
+func (o *windowOperator) loadTrigger(w window.Window) {
+	o.facts.Trigger = window.State{}
+	if r := o.ref(w); o.backend.Has(r, triggerCell) {
+		o.facts.Trigger = getState(o.backend.Value(r, triggerCell))
+	}
 }
+
+func (o *windowOperator) keepTrigger(w window.Window) {
+	r := o.ref(w)
+	if o.facts.Trigger == (window.State{}) {
+		o.backend.Clear(r, triggerCell)
+		return
+	}
+	o.backend.Hold(r, triggerCell)
+	putState(o.backend.Value(r, triggerCell), o.facts.Trigger)
+}
+
+// inSetBytes is an entry of a merging set as it is kept: its window, the window of
+// its contents, its trigger's state.
+const inSetBytes = 32 + stateBytes
+
+func (o *windowOperator) loadSet() {
+	b := o.backend.Value(o.setRef(), setCell)
+	o.facts.Set = o.facts.Set[:0]
+	for ; len(b) >= inSetBytes; b = b[inSetBytes:] {
+		at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[i:])) }
+		o.facts.Set = append(o.facts.Set, window.InSet{
+			Window:   window.Window{Start: at(0), End: at(8)},
+			Contents: window.Window{Start: at(16), End: at(24)},
+			Trigger:  getState(b[32:]),
+		})
+	}
+}
+
+func (o *windowOperator) keepSet() {
+	if len(o.facts.Set) == 0 {
+		o.backend.Clear(o.setRef(), setCell)
+		return
+	}
+	o.scratch = o.scratch[:0]
+	for i := range o.facts.Set {
+		s := &o.facts.Set[i]
+		for _, v := range [...]int64{s.Window.Start, s.Window.End, s.Contents.Start, s.Contents.End} {
+			o.scratch = binary.LittleEndian.AppendUint64(o.scratch, uint64(v))
+		}
+		o.scratch = append(o.scratch, zeroState[:]...)
+		putState(o.scratch[len(o.scratch)-stateBytes:], s.Trigger)
+	}
+	o.backend.Put(o.setRef(), setCell, o.scratch)
+}
+
+var zeroState [stateBytes]byte
+
+func (o *windowOperator) setRef() state.Ref { return o.ref(window.Window(setNamespace)) }

@@ -123,3 +123,55 @@ func (v *Valve) raise(t EventTime) ValveOutput {
 	v.out = t
 	return ValveOutput{Watermark: t, Advanced: true}
 }
+
+// Combined is the watermark of an operator with several inputs, each behind a
+// valve of its own: Flink's IndexedCombinedWatermarkStatus. It is the least of
+// the inputs that are not idle and never goes back; when all are idle, the
+// greatest (FLINK-38454, since Flink 2.2).
+type Combined struct {
+	inputs []combinedInput
+	out    EventTime
+	idle   bool
+}
+
+type combinedInput struct {
+	watermark EventTime
+	idle      bool
+}
+
+// NewCombined combines n inputs, all active, with no watermark yet.
+func NewCombined(n int) Combined {
+	c := Combined{inputs: make([]combinedInput, n), out: MinTime}
+	for i := range c.inputs {
+		c.inputs[i].watermark = MinTime
+	}
+	return c
+}
+
+// Apply takes what the valve of an input put out, and whether that input is idle
+// now, and returns the same of the whole.
+func (c *Combined) Apply(input int, in ValveOutput, idle bool) (out ValveOutput, allIdle bool) {
+	i := &c.inputs[input]
+	if in.Advanced {
+		i.watermark = in.Watermark
+	}
+	i.idle = idle
+	before := c.idle
+	least, greatest, active := MaxTime, MinTime, false
+	for k := range c.inputs {
+		greatest = max(greatest, c.inputs[k].watermark)
+		if !c.inputs[k].idle {
+			least, active = min(least, c.inputs[k].watermark), true
+		}
+	}
+	if !active {
+		least = greatest
+	}
+	c.idle = !active
+	if least > c.out {
+		c.out = least
+		out = ValveOutput{Watermark: least, Advanced: true}
+	}
+	out.StatusChange = c.idle != before
+	return out, c.idle
+}

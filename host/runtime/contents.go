@@ -1,0 +1,273 @@
+package runtime
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// aggregator is the function of a windowed step, on the accumulators that the
+// backend keeps.
+type aggregator interface {
+	// create makes the entry's accumulator anew, of no records.
+	create(r state.Ref) error
+	add(r state.Ref, row stream.Row) error
+	// merge takes the accumulator of another entry in, which is not used any more.
+	merge(into, from state.Ref) error
+	// result puts out the result of the accumulator, for a window.
+	result(r state.Ref, w window.Window) error
+	watermark(t stream.EventTime)
+	complete() error
+}
+
+// accumulated contents are an accumulator.
+type accumulated struct {
+	aggregator
+	backend state.Backend
+}
+
+func (c *accumulated) add(r state.Ref, _ side, row stream.Row, _ stream.EventTime) error {
+	if !c.backend.Has(r, contentsCell) {
+		c.backend.Hold(r, contentsCell)
+		if err := c.create(r); err != nil {
+			return err
+		}
+	}
+	return c.aggregator.add(r, row)
+}
+
+func (c *accumulated) has(r state.Ref) bool { return c.backend.Has(r, contentsCell) }
+
+func (c *accumulated) fire(r state.Ref, w window.Window) error { return c.result(r, w) }
+
+func (c *accumulated) merge(into, from state.Ref) error {
+	if !c.has(from) {
+		return nil
+	}
+	if !c.has(into) {
+		c.backend.Hold(into, contentsCell)
+		if err := c.create(into); err != nil {
+			return err
+		}
+	}
+	c.backend.Clear(from, contentsCell)
+	return c.aggregator.merge(into, from)
+}
+
+func (c *accumulated) clear(r state.Ref) { c.backend.Clear(r, contentsCell) }
+
+func (c *accumulated) pump() bool { return true }
+
+// listed contents are all records, in order of arrival: for an evictor, or for a
+// function that wants them.
+type listed struct {
+	backend state.Backend
+	evictor *window.Evictor // nil: none
+	values  [2]*number      // what a delta evictor compares, by side
+	fn      listFunction
+
+	elements []listedRow
+	times    []stream.EventTime
+	numbers  []float64
+	keep     []bool
+	buf      []byte
+}
+
+// listFunction is what is made of the records of a firing.
+type listFunction interface {
+	fire(r state.Ref, w window.Window, rows []listedRow) error
+	pump() bool
+	watermark(t stream.EventTime)
+	complete() error
+}
+
+// listedRow is a record in a list, a view.
+type listedRow struct {
+	row  stream.Row
+	time stream.EventTime
+	side side
+}
+
+// listedHeaderBytes stand before each row: its time, its length and its side.
+const listedHeaderBytes = 16
+
+func (c *listed) add(r state.Ref, s side, row stream.Row, t stream.EventTime) error {
+	c.buf = appendListed(c.buf[:0], listedRow{row, t, s})
+	c.backend.Append(r, contentsCell, c.buf)
+	return nil
+}
+
+func appendListed(b []byte, e listedRow) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.time))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(e.row)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.side))
+	return append(b, e.row...)
+}
+
+func (c *listed) has(r state.Ref) bool { return c.backend.Has(r, contentsCell) }
+
+func (c *listed) fire(r state.Ref, w window.Window) error {
+	c.read(r)
+	before := len(c.elements)
+	if c.evictor != nil && !c.evictor.After {
+		if err := c.evict(); err != nil {
+			return err
+		}
+	}
+	if len(c.elements) > 0 {
+		if err := c.fn.fire(r, w, c.elements); err != nil {
+			return err
+		}
+	}
+	if c.evictor != nil && c.evictor.After {
+		if err := c.evict(); err != nil {
+			return err
+		}
+	}
+	if len(c.elements) < before {
+		c.writeBack(r)
+	}
+	return nil
+}
+
+func (c *listed) read(r state.Ref) {
+	c.elements = c.elements[:0]
+	for b := c.backend.Value(r, contentsCell); len(b) > 0; {
+		n := listedHeaderBytes + int(binary.LittleEndian.Uint32(b[8:]))
+		c.elements = append(c.elements, listedRow{
+			row:  stream.Row(b[listedHeaderBytes:n:n]),
+			time: stream.EventTime(binary.LittleEndian.Uint64(b)),
+			side: side(b[12]),
+		})
+		b = b[n:]
+	}
+}
+
+func (c *listed) evict() error {
+	c.times, c.numbers, c.keep = c.times[:0], c.numbers[:0], c.keep[:0]
+	for _, e := range c.elements {
+		c.times = append(c.times, e.time)
+		if v := c.values[e.side]; v != nil {
+			c.numbers = append(c.numbers, v.value(e.row))
+		}
+	}
+	var err error
+	if c.keep, err = c.evictor.Evict(c.keep, c.times, c.numbers); err != nil {
+		return err
+	}
+	kept := c.elements[:0]
+	for i, e := range c.elements {
+		if c.keep[i] {
+			kept = append(kept, e)
+		}
+	}
+	c.elements = kept
+	return nil
+}
+
+// writeBack makes the list what was not evicted.
+func (c *listed) writeBack(r state.Ref) {
+	c.buf = c.buf[:0]
+	for _, e := range c.elements {
+		c.buf = appendListed(c.buf, e)
+	}
+	if len(c.buf) == 0 {
+		c.backend.Clear(r, contentsCell)
+		return
+	}
+	c.backend.Put(r, contentsCell, c.buf)
+}
+
+func (c *listed) merge(into, from state.Ref) error {
+	c.buf = append(c.buf[:0], c.backend.Value(from, contentsCell)...)
+	if len(c.buf) > 0 {
+		c.backend.Append(into, contentsCell, c.buf)
+	}
+	c.backend.Clear(from, contentsCell)
+	return nil
+}
+
+func (c *listed) clear(r state.Ref)            { c.backend.Clear(r, contentsCell) }
+func (c *listed) pump() bool                   { return c.fn.pump() }
+func (c *listed) watermark(t stream.EventTime) { c.fn.watermark(t) }
+func (c *listed) complete() error              { return c.fn.complete() }
+
+// recomputed is an aggregate over a list: computed anew at each firing.
+type recomputed struct{ aggregator }
+
+func (f recomputed) fire(r state.Ref, w window.Window, rows []listedRow) error {
+	if err := f.create(r); err != nil {
+		return err
+	}
+	for _, e := range rows {
+		if err := f.add(r, e.row); err != nil {
+			return err
+		}
+	}
+	return f.result(r, w)
+}
+
+func (f recomputed) pump() bool { return true }
+
+// results lays out the rows that a windowed step puts out: the key, the
+// aggregate's columns, the window's bounds.
+type results struct {
+	join       *stream.Join
+	bounded    bool // a global window has no bounds
+	start, end stream.Column
+}
+
+func newResults(key, aggregate, out *stream.Schema, bounded bool) results {
+	w := results{join: stream.NewJoin(key, aggregate, out), bounded: bounded}
+	if n := out.Len(); bounded {
+		w.start, w.end = out.Column(n-2), out.Column(n-1)
+	}
+	return w
+}
+
+// put appends the result of one firing to an output; its event time is the
+// window's last millisecond.
+func (w *results) put(o *output, first, second stream.Row, of window.Window) {
+	row := o.batch.AppendJoined(w.join, first, second, stream.Insert, stream.EventTime(of.MaxTimestamp()))
+	if w.bounded {
+		w.start.PutInt64(row, of.Start)
+		w.end.PutInt64(row, of.End)
+	}
+}
+
+// number is a column whose values are numbers: a record's own gap, or what a
+// delta compares.
+type number struct{ stream.Column }
+
+// value is the number as a DOUBLE; NULL is 0.
+func (n *number) value(r stream.Row) float64 {
+	switch {
+	case n.IsNull(r):
+		return 0
+	case n.Type.Kind == stream.Int:
+		return float64(n.Int32(r))
+	case n.Type.Kind == stream.Float:
+		return float64(n.Float32(r))
+	case n.Type.Kind == stream.Double:
+		return n.Float64(r)
+	}
+	return float64(n.Int64(r))
+}
+
+// gap is a record's own gap, in milliseconds.
+func (n *number) gap(r stream.Row) (int64, error) {
+	if n.IsNull(r) {
+		return 0, fmt.Errorf("column %q is NULL, and it is the record's gap: it must be more than 0 ms", n.Name)
+	}
+	gap := n.Int64(r)
+	if n.Type.Kind == stream.Int {
+		gap = int64(n.Int32(r))
+	}
+	if gap <= 0 {
+		return 0, fmt.Errorf("column %q is %d, and it is the record's gap: it must be more than 0 ms", n.Name, gap)
+	}
+	return gap, nil
+}
