@@ -1,22 +1,36 @@
 // Package window decides what happens to records and timers of a windowed step:
-// which windows a record belongs to, whether it is late, when a window fires and
-// when it is forgotten. It is Flink's WindowOperator without its state: facts
-// come in, a closed set of effects comes out, and the caller carries them out in
-// order.
+// which windows a record belongs to, whether it is late, when a window fires,
+// when sessions merge and when a window is forgotten. It is Flink's
+// WindowOperator with its assigners, triggers and evictors, without its state:
+// facts come in, a closed set of effects comes out, and the caller carries them
+// out in order.
+//
+// For each record the caller asks Assign for its windows and OnElement for each
+// of them; if none took it, IsLate says whether it counts as late. For each due
+// timer it asks OnTimer. Facts are what the caller keeps of a key (or of one
+// window of it) between the calls; effects say when to store them again.
 //
 // Invariants:
 //
-//	(D) A decision depends on its arguments alone; the package keeps no state
-//	    and reads no clock.
-//	(O) Effects stand in the order in which Flink does them: contents first, then
-//	    the trigger's, then the cleanup timer.
+//	(D) A decision depends on its arguments and the options alone. A Core never
+//	    changes, so tasks may share it, and it reads no clock.
+//	(O) Effects stand in the order in which Flink does them: the merge, the
+//	    record, the trigger's timers, firing, purging, the cleanup timer.
+//	(P) One path serves plain and merging windows: a plain window is its own
+//	    contents window and its trigger state stands in the facts alone.
+//	(T) A timer belongs to a window, never to a contents window; a timer of a
+//	    window that is not in the merging set does nothing.
+//	(S) A merging set is sorted by start, and no two of its windows can merge:
+//	    a record changes at most one group of neighbours.
+//	(C) The contents window of a session is its own or that of a session it grew
+//	    from, never shared with another session of the key.
+//	(A) With room in the caller's slices no call allocates, errors apart.
+//
+// Caveat: event times and bounds wrap around at the limits of int64 as Java's
+// do. Only cleanup times are held at the limit, as in Flink.
 package window
 
-import (
-	"errors"
-
-	"github.com/wasmstream/wasmstream/host/stream"
-)
+import "math"
 
 // Window is the span [Start, End) of event time or processing time, in
 // milliseconds since the epoch.
@@ -24,89 +38,61 @@ type Window struct {
 	Start, End int64
 }
 
+// Global is the one window of a step with global windows. Its end wraps around,
+// so that its last millisecond is the greatest there is.
+var Global = Window{Start: math.MinInt64, End: math.MinInt64}
+
 // MaxTimestamp is the last millisecond of the window.
 func (w Window) MaxTimestamp() int64 { return w.End - 1 }
+
+// Domain says which time a timer waits for.
+type Domain uint8
+
+// The domains of timers.
+const (
+	EventDomain Domain = iota // the watermark
+	ProcDomain                // the clock
+)
 
 // EffectKind says what the caller is to do.
 type EffectKind uint8
 
-// The kinds of effects.
+// The kinds of effects, with the fields that they use.
 const (
-	Append   EffectKind = iota + 1 // add the record to the contents of Window
-	SetTimer                       // set an event-time timer of Window at Time
-	Fire                           // put out the result of Window, if it has contents
-	Late                           // no window took the record, and it is late
-	Clean                          // forget the contents of Window
+	Append      EffectKind = iota + 1 // add the record to Contents, which Window shows
+	Absorb                            // the session From is no more: it has become part of Window
+	Merge                             // add what From (a contents window) holds to Contents, and clear From
+	SetTimer                          // set a timer of Window in Domain at Time, unless it is set already
+	DeleteTimer                       // delete that timer, if it is set
+	Fire                              // put out the result of Window, if Contents holds anything
+	Purge                             // clear Contents; the window goes on
+	Clear                             // the window is over: clear Contents
+	KeepTrigger                       // Facts.Trigger has changed: store it for Window; the zero State needs no place
+	KeepSet                           // Facts.Set has changed: store it for the key; an empty one needs no place
 )
 
 // Effect is one thing to do.
 type Effect struct {
-	Kind   EffectKind
-	Window Window
-	Time   int64 // SetTimer: milliseconds
+	Kind     EffectKind
+	Domain   Domain
+	Window   Window
+	Contents Window // the window under which the contents are kept
+	From     Window
+	Time     int64 // milliseconds
 }
 
-// Core decides for one step.
-type Core struct {
-	assigner Assigner
-	lateness int64
-}
+// effects is a list that is being made.
+type effects []Effect
 
-// New makes a core; the options must be valid.
-func New(o Options) *Core { return &Core{assigner: o.Assigner, lateness: o.AllowedLateness} }
+func (l *effects) add(e Effect) { *l = append(*l, e) }
 
-// ErrNoTimestamp is the failure of a record that has no event time and reaches
-// windows of event time.
-var ErrNoTimestamp = errors.New("the record has no event time (timestamp), which event-time windows need: name the source's event-time column, or give the record an event time")
-
-// OnElement decides about a record of event time t under the watermark wm and
-// appends the effects to dst.
-func (c *Core) OnElement(dst []Effect, t, wm stream.EventTime) ([]Effect, error) {
-	if t == stream.MinTime {
-		return dst, ErrNoTimestamp
+// timer appends that a timer is set or deleted. The trigger's timer and the
+// cleanup timer often are one: it is not said twice in a row.
+func (l *effects) timer(kind EffectKind, w Window, d Domain, at int64) {
+	if n := len(*l); n > 0 {
+		if e := &(*l)[n-1]; e.Kind == kind && e.Time == at && e.Domain == d && e.Window == w {
+			return
+		}
 	}
-	w := c.assigner.window(int64(t))
-	cleanup := c.cleanupTime(w)
-	if cleanup <= int64(wm) {
-		// The window is gone, and with tumbling windows no other takes the
-		// record. isElementLate holds too then: t <= MaxTimestamp.
-		return append(dst, Effect{Kind: Late}), nil
-	}
-	dst = append(dst, Effect{Kind: Append, Window: w})
-	if w.MaxTimestamp() <= int64(wm) {
-		dst = append(dst, Effect{Kind: Fire, Window: w})
-	} else {
-		dst = append(dst, Effect{Kind: SetTimer, Window: w, Time: w.MaxTimestamp()})
-	}
-	if cleanup != int64(stream.MaxTime) {
-		dst = append(dst, Effect{Kind: SetTimer, Window: w, Time: cleanup})
-	}
-	return dst, nil
-}
-
-// OnTimer decides about an event-time timer of a window and appends the effects
-// to dst.
-func (c *Core) OnTimer(dst []Effect, w Window, at int64) []Effect {
-	if at == w.MaxTimestamp() {
-		dst = append(dst, Effect{Kind: Fire, Window: w})
-	}
-	if at == c.cleanupTime(w) {
-		dst = append(dst, Effect{Kind: Clean, Window: w})
-	}
-	return dst
-}
-
-// cleanupTime is when a window is forgotten; never if it is MaxTime.
-func (c *Core) cleanupTime(w Window) int64 {
-	return int64(stream.EventTime(w.MaxTimestamp()).Add(c.lateness))
-}
-
-// window is the window that holds t: the start is floored at negative times too
-// (FLINK-26334), and the arithmetic wraps around at the limits as Java's does.
-func (a Assigner) window(t int64) Window {
-	r := (t - a.Offset) % a.Size
-	if r < 0 {
-		r += a.Size
-	}
-	return Window{Start: t - r, End: t - r + a.Size}
+	*l = append(*l, Effect{Kind: kind, Domain: d, Window: w, Time: at})
 }

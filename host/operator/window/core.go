@@ -1,0 +1,141 @@
+package window
+
+import (
+	"math"
+	"slices"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// Core decides for one step.
+type Core struct {
+	assigner  Assigner
+	trigger   Trigger
+	lateness  int64
+	event     bool   // windows end by event time: they can be late
+	domain    Domain // of cleanup timers
+	hasState  bool
+	keepEqual bool
+}
+
+// Facts are what the caller knows of the key that it asks about. The core
+// updates them in place.
+type Facts struct {
+	Now     Now
+	Trigger State   // of the window, unless windows merge; see NeedsTrigger
+	Set     []InSet // of the key, if windows merge
+}
+
+// New makes a core; the options must be valid.
+func New(o Options) *Core {
+	c := &Core{assigner: o.Assigner, lateness: o.AllowedLateness, keepEqual: o.KeepEqual}
+	c.event = o.Assigner.Kind != GlobalWindows && !o.Assigner.Processing
+	c.domain = ProcDomain
+	if c.event {
+		c.domain = EventDomain
+	}
+	c.trigger = o.trigger()
+	c.hasState = c.trigger.hasState()
+	return c
+}
+
+// Merges says that windows merge: Facts.Set must hold the key's merging set,
+// and Facts.Trigger is not used.
+func (c *Core) Merges() bool { return c.assigner.Kind == Session }
+
+// NeedsTrigger says that Facts.Trigger must hold what the trigger remembers of
+// the window.
+func (c *Core) NeedsTrigger() bool { return c.hasState && !c.Merges() }
+
+// IsEventTime says that windows end by event time, so that records can be late.
+func (c *Core) IsEventTime() bool { return c.event }
+
+// OnElement decides about a record that belongs to the window w and appends the
+// effects to dst. It took the record unless the window is over. After an error
+// neither the facts nor the effects have a meaning.
+func (c *Core) OnElement(dst []Effect, w Window, e Element, f *Facts) (list []Effect, took bool, err error) {
+	v := visit{effects: dst, window: w, contents: w, now: f.Now, state: &f.Trigger}
+	changed := false
+	if c.Merges() {
+		var at int
+		if at, changed, err = c.join(&v.effects, w, f); err != nil {
+			return v.effects, false, err
+		}
+		if at < 0 {
+			c.keep(&v, changed)
+			return v.effects, false, nil
+		}
+		v.enter(&f.Set[at])
+	} else if c.isOver(w, f.Now) {
+		return dst, false, nil
+	}
+	before := *v.state
+	v.add(Effect{Kind: Append, Window: v.window, Contents: v.contents})
+	v.carryOut(c.trigger.onElement(&v, e))
+	if at, ok := c.cleanup(v.window); ok {
+		v.set(c.domain, at)
+	}
+	c.keep(&v, changed || *v.state != before)
+	return v.effects, true, nil
+}
+
+// IsLate says of a record that no window took whether it is late: otherwise it
+// vanishes without a trace, as between sliding windows with gaps. The sum wraps
+// around, as in Flink.
+func (c *Core) IsLate(e Element, now Now) bool {
+	return c.event && int64(e.Time)+c.lateness <= int64(now.Watermark)
+}
+
+// OnTimer decides about a due timer of the window w and appends the effects to
+// dst. The timer is called even if the window holds nothing (FLINK-5363).
+func (c *Core) OnTimer(dst []Effect, w Window, d Domain, at int64, f *Facts) []Effect {
+	v := visit{effects: dst, window: w, contents: w, now: f.Now, state: &f.Trigger}
+	place := -1
+	if c.Merges() {
+		if place = find(f.Set, w); place < 0 {
+			return dst
+		}
+		v.enter(&f.Set[place])
+	}
+	before := *v.state
+	v.carryOut(c.trigger.onTimer(&v, d, at))
+	end, ok := c.cleanup(w)
+	over := ok && d == c.domain && at == end
+	if over {
+		v.add(Effect{Kind: Clear, Window: w, Contents: v.contents})
+		c.trigger.clear(&v)
+	}
+	changed := *v.state != before
+	if over && place >= 0 {
+		f.Set, changed = slices.Delete(f.Set, place, place+1), true
+	}
+	c.keep(&v, changed)
+	return v.effects
+}
+
+// keep says that the facts have changed.
+func (c *Core) keep(v *visit, changed bool) {
+	switch {
+	case !changed:
+	case c.Merges():
+		v.add(Effect{Kind: KeepSet})
+	default:
+		v.add(Effect{Kind: KeepTrigger, Window: v.window})
+	}
+}
+
+// cleanup is when a window is forgotten: MaxTimestamp and, by event time, the
+// allowed lateness. It is never if that is the end of time.
+func (c *Core) cleanup(w Window) (at int64, ok bool) {
+	at = w.MaxTimestamp()
+	if c.event {
+		at = int64(stream.EventTime(at).Add(c.lateness))
+	}
+	return at, at != math.MaxInt64
+}
+
+// isOver says that the window no longer takes records.
+func (c *Core) isOver(w Window, now Now) bool {
+	at, _ := c.cleanup(w)
+	return c.event && at <= int64(now.Watermark)
+}
