@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
@@ -211,6 +212,75 @@ func (f recomputed) fire(r state.Ref, w window.Window, rows []listedRow) error {
 }
 
 func (f recomputed) pump() bool { return true }
+
+// crossProduct is what a window join makes of a firing: each left row with each
+// right one, and rows whose other side is empty with NULLs, where the join is
+// outer.
+type crossProduct struct {
+	out     *output
+	results results
+	pads    [2]stream.Row // a row of each side, all NULL
+	outer   [2]bool
+
+	rows   [2][]stream.Row // of the firing
+	copied []byte          // their bytes: the list may change before they are all out
+	window window.Window
+	left   int // next pair
+	right  int
+}
+
+func (f *crossProduct) fire(_ state.Ref, w window.Window, rows []listedRow) error {
+	f.finish()
+	size := 0
+	for _, e := range rows {
+		size += len(e.row)
+	}
+	f.copied = slices.Grow(f.copied[:0], size)
+	f.rows[left], f.rows[right] = f.rows[left][:0], f.rows[right][:0]
+	for _, e := range rows {
+		at := len(f.copied)
+		f.copied = append(f.copied, e.row...)
+		f.rows[e.side] = append(f.rows[e.side], stream.Row(f.copied[at:]))
+	}
+	for s := range f.rows {
+		if len(f.rows[s]) == 0 && f.outer[1-s] {
+			f.rows[s] = append(f.rows[s], f.pads[s])
+		}
+	}
+	f.window, f.left, f.right = w, 0, 0
+	f.pump()
+	return nil
+}
+
+// finish puts out the rest of the firing before, whatever the batch's limits: a
+// record that fires several windows is rare.
+func (f *crossProduct) finish() {
+	for ; f.left < len(f.rows[left]); f.left++ {
+		for ; f.right < len(f.rows[right]); f.right++ {
+			f.results.put(f.out, f.rows[left][f.left], f.rows[right][f.right], f.window)
+		}
+		f.right = 0
+	}
+}
+
+func (f *crossProduct) pump() bool {
+	for ; f.left < len(f.rows[left]); f.left++ {
+		for ; f.right < len(f.rows[right]); f.right++ {
+			if f.out.isFull() {
+				return false
+			}
+			f.results.put(f.out, f.rows[left][f.left], f.rows[right][f.right], f.window)
+		}
+		f.right = 0
+	}
+	return true
+}
+
+func (f *crossProduct) watermark(t stream.EventTime) {
+	f.out.batch.Mark(stream.MarkWatermark, int64(t))
+}
+
+func (f *crossProduct) complete() error { return nil }
 
 // results lays out the rows that a windowed step puts out: the key, the
 // aggregate's columns, the window's bounds.

@@ -91,7 +91,7 @@ func (o *collector) advance(t stream.EventTime) (bool, error) {
 	return true, nil
 }
 
-func (o *collector) complete() error           { return nil }
+func (o *collector) complete() (bool, error)   { return true, nil }
 func (o *collector) status(stream.MarkKind)    {}
 func (o *collector) barrier(epoch int64) error { o.shot(epoch); return nil }
 func (o *collector) end() error                { return nil }

@@ -31,7 +31,7 @@ type guest struct {
 	instance Guest
 	function *job.Function
 	input    *stream.Projection // to the columns that the function declares
-	result   *stream.Schema
+	answer   *stream.Schema     // of the rows that it emits
 	stride   int
 	backend  state.Backend
 	cell     state.Cell // of the accumulators
@@ -325,8 +325,8 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 		case e.Kind != abi.EffectEmit || e.Aux != 0:
 			return g.fault(abi.FaultBadAnswer, "op %d, a result, was answered by %s to output %d instead of one row to output 0", e.Op, e.Kind, e.Aux)
 		}
-		if err := stream.CheckRow(g.result, e.Payload); err != nil {
-			return g.fault(abi.FaultBadRow, "op %d, a result, was answered by a row that is no %s: %v", e.Op, g.result, err)
+		if err := stream.CheckRow(g.answer, e.Payload); err != nil {
+			return g.fault(abi.FaultBadRow, "op %d, a result, was answered by a row that is no %s: %v", e.Op, g.answer, err)
 		}
 		next = i + 1
 	}

@@ -11,7 +11,7 @@ import (
 func barriers(n int, arrivals ...[2]int64) (complete []int64, held []int) {
 	in := &input{}
 	for range n {
-		in.connect(newPipe(func() *stream.Batch { return new(stream.Batch) }))
+		in.connect(newPipe(func() *stream.Batch { return new(stream.Batch) }), left, 0)
 	}
 	for _, a := range arrivals {
 		if epoch := in.apply(int(a[0]), stream.Mark{Kind: stream.MarkBarrier, Value: a[1]}).barrier; epoch != 0 {

@@ -23,8 +23,9 @@ type operator interface {
 	nextTick() stream.ProcTime
 	// setClock tells what the clock shows.
 	setClock(now stream.ProcTime)
-	// complete finishes work that rows and advance put off.
-	complete() error
+	// complete finishes work that rows and advance put off; false if it stopped
+	// early.
+	complete() (done bool, err error)
 	// status, barrier and end put out the mark, behind everything else. barrier
 	// takes the snapshot. They come after complete and a drain that succeeded.
 	status(kind stream.MarkKind)
@@ -110,6 +111,9 @@ func (t *operatorTask) moveClock(now stream.ProcTime) {
 // tick fires the timers that are due; false if there is no room for their
 // output.
 func (t *operatorTask) tick() (bool, error) {
+	if !t.ticking {
+		return true, nil
+	}
 	for t.ticking {
 		done, err := t.op.tick(t.due)
 		if err != nil {
@@ -120,12 +124,26 @@ func (t *operatorTask) tick() (bool, error) {
 		}
 		if done {
 			t.ticking = false
-			if err := t.op.complete(); err != nil {
-				return false, fmt.Errorf("%s: %w", t.name, err)
-			}
 		}
 	}
-	return true, nil
+	done, err := t.complete()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", t.name, err)
+	}
+	return done, nil
+}
+
+// complete finishes what the operator put off; false if there is no room for it.
+func (t *operatorTask) complete() (bool, error) {
+	for {
+		done, err := t.op.complete()
+		if err != nil || done {
+			return done, err
+		}
+		if !t.op.drain(false) {
+			return false, nil
+		}
+	}
 }
 
 // deadline is when an idle task has timers to fire; 0: never.
@@ -163,7 +181,7 @@ func (t *operatorTask) handle() (bool, error) {
 			}
 		}
 		if t.mark == len(t.batch.Marks) {
-			return true, t.op.complete()
+			return t.complete()
 		}
 		t.event = t.in.apply(t.channel, t.batch.Marks[t.mark])
 		t.mark++
@@ -186,7 +204,7 @@ func (t *operatorTask) handleEvent() (bool, error) {
 	if ev.status == 0 && ev.barrier == 0 && !ev.ended {
 		return true, nil
 	}
-	if err := t.op.complete(); err != nil {
+	if done, err := t.complete(); err != nil || !done {
 		return false, err
 	}
 	if !t.op.drain(false) {

@@ -9,15 +9,16 @@ import (
 // patient is an operator that puts nothing out, and counts how often it is told
 // to keep nothing back.
 type patient struct {
+	timeless
 	rowsSeen, flushes int
 }
 
-func (o *patient) rows(_ *stream.Batch, from, to int) (int, error) {
+func (o *patient) rows(_ side, _ *stream.Batch, from, to int) (int, error) {
 	o.rowsSeen += to - from
 	return to, nil
 }
 func (o *patient) advance(stream.EventTime) (bool, error) { return true, nil }
-func (o *patient) complete() error                        { return nil }
+func (o *patient) complete() (bool, error)                { return true, nil }
 func (o *patient) status(stream.MarkKind)                 {}
 func (o *patient) barrier(int64) error                    { return nil }
 func (o *patient) end() error                             { return nil }
@@ -43,7 +44,7 @@ func TestBufferTimeout(t *testing.T) {
 	p.producer, p.consumer = &node{}, &node{}
 	p.producer.state.Store(running)
 	p.consumer.state.Store(running)
-	task.in.connect(p)
+	task.in.connect(p, left, 0)
 	row := make(stream.Row, 16)
 	step := func(batches int) int {
 		for range batches {

@@ -38,7 +38,7 @@ func (timeless) tick(stream.ProcTime) (bool, error) { return true, nil }
 func (timeless) nextTick() stream.ProcTime          { return math.MaxInt64 }
 func (timeless) setClock(stream.ProcTime)           {}
 
-func (o *relay) complete() error { return nil }
+func (o *relay) complete() (bool, error) { return true, nil }
 
 func (o *relay) status(kind stream.MarkKind) { o.out.batch.Mark(kind, 0) }
 

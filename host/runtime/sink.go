@@ -71,7 +71,7 @@ func (o *sinkOperator) advance(t stream.EventTime) (bool, error) {
 	return true, nil
 }
 
-func (o *sinkOperator) complete() error { return nil }
+func (o *sinkOperator) complete() (bool, error) { return true, nil }
 
 func (o *sinkOperator) status(stream.MarkKind) {}
 

@@ -74,6 +74,7 @@ type contents interface {
 	// still do not.
 	pump() bool
 	watermark(t stream.EventTime)
+	// complete does what was put off, but for what pump does.
 	complete() error
 }
 
@@ -240,11 +241,14 @@ func (o *windowOperator) nextTick() stream.ProcTime {
 
 func (o *windowOperator) setClock(now stream.ProcTime) { o.facts.Now.Clock = now }
 
-func (o *windowOperator) complete() error {
+func (o *windowOperator) complete() (bool, error) {
+	if !o.contents.pump() {
+		return false, nil
+	}
 	err := o.contents.complete()
 	o.known = false
 	o.backend.Release()
-	return err
+	return true, err
 }
 
 func (o *windowOperator) outputs() []*output {

@@ -63,6 +63,19 @@ func NewJoin(a, b, out *Schema) *Join {
 	return j
 }
 
+// NewJoinOf makes rows of schema out: some columns of a, some of b, then columns
+// that the caller fills in place.
+func NewJoinOf(a *Schema, columnsA []int, b *Schema, columnsB []int, out *Schema) *Join {
+	j := &Join{fixed: out.FixedBytes()}
+	for i, c := range columnsA {
+		j.first = append(j.first, move{a.columns[c], out.columns[i], !a.fields[c].Type.IsFixedWidth()})
+	}
+	for i, c := range columnsB {
+		j.second = append(j.second, move{b.columns[c], out.columns[len(columnsA)+i], !b.fields[c].Type.IsFixedWidth()})
+	}
+	return j
+}
+
 // copyColumns moves columns of r into the row that starts at base of buf.
 func copyColumns(buf []byte, base int, r Row, moves []move) []byte {
 	for i := range moves {

@@ -1,0 +1,202 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/aggregate"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// ErrNotOffered is what a job asks for and the engine does not have yet.
+var ErrNotOffered = errors.New("is not offered yet")
+
+// windowOf makes the operator of a windowed step or join, without its contents.
+func (b *builder) windowOf(s *job.Step, n *node, stats *StepStats, options window.Options) *windowOperator {
+	core := window.New(options)
+	return &windowOperator{
+		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), stats: stats,
+		facts: window.Facts{Now: window.Now{Watermark: stream.MinTime, Clock: b.config.Clock.Now()}},
+		out:   b.output(job.StreamRef{Name: s.Name}, n),
+		shot:  func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
+	}
+}
+
+// numberOf is a column that holds numbers; nil for -1.
+func numberOf(s *stream.Schema, column int) *number {
+	if column < 0 {
+		return nil
+	}
+	return &number{s.Column(column)}
+}
+
+func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
+	w := s.Window
+	o := b.windowOf(s, n, stats, w.Options)
+	o.sides[left] = windowSide{
+		key: stream.NewProjection(s.Input, s.KeyBy), gap: numberOf(s.Input, w.GapField), trigger: numberOf(s.Input, w.TriggerField),
+	}
+	if w.LateOutput != "" {
+		o.late = b.output(job.StreamRef{Name: s.Name, Output: w.LateOutput}, n)
+	}
+	agg, err := b.aggregator(s, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if w.Options.Evictor == nil {
+		o.contents = &accumulated{agg, o.backend}
+		return o, o.backend, nil
+	}
+	o.contents = &listed{
+		backend: o.backend, evictor: w.Options.Evictor, values: [2]*number{numberOf(s.Input, w.EvictorField)},
+		fn: recomputed{agg},
+	}
+	return o, o.backend, nil
+}
+
+// windowCells makes the state of a windowed step whose accumulators have so many
+// bytes; 0: it has none. With lists they are scratch.
+func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool) (cell state.Cell) {
+	contents, trigger, scratch := accumulator, state.Variable, state.Variable
+	if o.stateful || o.merges {
+		trigger = stateBytes
+	}
+	if cell = contentsCell; isListed {
+		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
+	}
+	o.backend = state.NewMemory(b.plan.MaxParallelism, contents, trigger, state.Variable, scratch)
+	return cell
+}
+
+// aggregator makes the state of a windowed step and the function on it.
+func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error) {
+	w := s.Window
+	isListed, bounded := w.Options.Evictor != nil, w.Options.Assigner.Kind != window.GlobalWindows
+	key := s.Input.Project(s.KeyBy)
+	if w.Function != nil {
+		f := w.Function
+		if !f.Accumulator.IsFixedWidth() {
+			return nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
+		}
+		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed)
+		return b.guest(s, o, cell, newResults(key, f.Result, s.Output, bounded))
+	}
+	calls := make([]aggregate.Call, len(w.Aggregates))
+	for i, a := range w.Aggregates {
+		calls[i] = aggregate.Call{Name: a.Name, Kind: a.Kind, Input: a.Column}
+	}
+	fn, err := aggregate.New(s.Input, calls)
+	if err != nil {
+		return nil, err
+	}
+	cell := b.windowCells(o, fn.Accumulator().FixedBytes(), isListed)
+	return &native{
+		fn: fn, backend: o.backend, cell: cell, out: o.out, results: newResults(key, fn.Result(), s.Output, bounded),
+		row: make(stream.Row, fn.Result().FixedBytes()),
+	}, nil
+}
+
+// guest makes a Wasm function, in an instance of its own.
+func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r results) (aggregator, error) {
+	f := s.Window.Function
+	instance, err := b.config.Guest(f)
+	if err != nil {
+		return nil, err
+	}
+	b.job.guests = append(b.job.guests, instance)
+	g := &guest{
+		instance: instance, function: f,
+		input: stream.NewProjection(s.Input, f.Input), answer: f.Result, stride: f.Accumulator.FixedBytes(),
+		backend: o.backend, cell: cell, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows), results: r,
+	}
+	return g, g.open(f.Parameters)
+}
+
+func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
+	j := s.WindowJoin
+	o := b.windowOf(s, n, stats, j.Options)
+	list := &listed{evictor: j.Options.Evictor}
+	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
+		o.sides[i] = windowSide{
+			key: stream.NewProjection(from.Input, from.Key),
+			gap: numberOf(from.Input, from.GapField), trigger: numberOf(from.Input, from.TriggerField),
+		}
+		list.values[i] = numberOf(from.Input, from.EvictorField)
+	}
+	b.windowCells(o, 0, true)
+	list.backend = o.backend
+	list.fn = &crossProduct{
+		out: o.out, results: newSideResults(s, &j.Left, &j.Right, j.Options.Assigner.Kind != window.GlobalWindows),
+		pads:  [2]stream.Row{nullRow(j.Left.Input), nullRow(j.Right.Input)},
+		outer: outerSides(j.Type),
+	}
+	o.contents = list
+	return o, o.backend, nil
+}
+
+// nullRow is a row of which every column is NULL.
+func nullRow(s *stream.Schema) stream.Row {
+	w := stream.NewRowWriter(s)
+	w.BeginIn(nil, stream.Insert)
+	for i := range s.Len() {
+		w.SetNull(i)
+	}
+	return w.Buffer()
+}
+
+// outerSides tells which sides' rows are put out without a partner.
+func outerSides(t job.JoinType) [2]bool {
+	return [2]bool{t == job.LeftJoin || t == job.FullJoin, t == job.RightJoin || t == job.FullJoin}
+}
+
+func newSideResults(s *job.Step, l, r *job.Side, bounded bool) results {
+	w := results{join: stream.NewJoinOf(l.Input, l.Output, r.Input, r.Output, s.Output), bounded: bounded}
+	if n := s.Output.Len(); bounded {
+		w.start, w.end = s.Output.Column(n-2), s.Output.Column(n-1)
+	}
+	return w
+}
+
+func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
+	j := s.IntervalJoin
+	lower, upper := j.Lower, j.Upper
+	if j.LowerExclusive {
+		lower++
+	}
+	if j.UpperExclusive {
+		upper--
+	}
+	outer := outerSides(j.Type)
+	o := &intervalOperator{
+		backend: state.NewMemory(b.plan.MaxParallelism, joinMetaBytes, state.Variable, state.Variable),
+		out:     b.output(job.StreamRef{Name: s.Name}, n), stats: stats, now: stream.MinTime,
+		join: stream.NewJoinOf(j.Left.Input, j.Left.Output, j.Right.Input, j.Right.Output, s.Output),
+		shot: func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
+	}
+	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
+		o.sides[i] = intervalSide{
+			key: stream.NewProjection(from.Input, from.Key), lower: lower, upper: upper, outer: outer[i],
+			null: nullRow(from.Input), namespace: state.Namespace{Start: int64(i) + 2},
+		}
+		if from.LateOutput != "" {
+			o.sides[i].late = b.output(job.StreamRef{Name: s.Name, Output: from.LateOutput}, n)
+		}
+		if outer[i] {
+			o.delay = max(o.delay, upper-lower) // at least as long as any row waits
+		}
+	}
+	o.sides[right].lower, o.sides[right].upper = negate(upper), negate(lower)
+	return o, o.backend, nil
+}
+
+// negate is -n, held at the limit.
+func negate(n int64) int64 {
+	if n == math.MinInt64 {
+		return math.MaxInt64
+	}
+	return -n
+}
