@@ -150,9 +150,10 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 			level = max(level, p.node.level+1)
 		}
 	}
-	t := &operatorTask{name: name, flush: b.flushTimer()}
+	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted}
 	t.node = b.job.sched.add(name, level, t, false)
 	b.job.check.expected++
+	b.job.tasks = append(b.job.tasks, t)
 	return t
 }
 

@@ -24,6 +24,8 @@ type Config struct {
 	Encoder func(*job.Sink) (format.Encoder, error)
 	Guest   func(*job.Function) (Guest, error)
 
+	// Scripted jobs have a clock that stands until MoveClock is called.
+	Scripted bool
 	// Collect gets what reaches the sinks of a scenario (job.Connector.Test).
 	Collect func(sink string, r stream.Row, t stream.EventTime)
 

@@ -21,7 +21,8 @@ type Job struct {
 	sources   []openSource
 	sinks     []openSink
 	guests    []Guest
-	openSinks atomic.Int64 // sinks whose input has not ended
+	tasks     []*operatorTask // of steps and sinks, upstream first
+	openSinks atomic.Int64    // sinks whose input has not ended
 	stats     stats
 	committed bool
 }
@@ -82,6 +83,22 @@ func (j *Job) Drive(order *rand.Rand) error {
 	}
 	if j.sched.stopped.Load() {
 		return j.commit()
+	}
+	return nil
+}
+
+// MoveClock moves the clock of a scripted job, one step after the other, upstream
+// first: what an upstream timer puts out reaches steps whose clock still shows
+// the time before. Timers up to now fire.
+func (j *Job) MoveClock(now stream.ProcTime) error {
+	for i, t := range j.tasks {
+		t.moveClock(now)
+		if i+1 < len(j.tasks) && j.tasks[i+1].name == t.name {
+			continue // another task of the same step
+		}
+		if err := j.Drive(nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }

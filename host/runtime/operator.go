@@ -102,7 +102,6 @@ func (t *operatorTask) readClock() {
 
 // moveClock is a script's way to move the clock; timers up to now fire.
 func (t *operatorTask) moveClock(now stream.ProcTime) {
-	t.scripted = true
 	t.op.setClock(now)
 	t.due, t.ticking = now, true
 	t.node.wake()

@@ -121,7 +121,7 @@ type runner struct {
 // was restored goes on at the clock's present time, and its ended sources say so
 // again.
 func (r *runner) start(snapshot []byte) error {
-	c := runtime.Config{Decoders: 1, Clock: r.clock, Collect: r.collect, Guest: r.modules.guest}
+	c := runtime.Config{Decoders: 1, Clock: r.clock, Scripted: true, Collect: r.collect, Guest: r.modules.guest}
 	c.Limits.BatchRows = r.o.Batch
 	if snapshot != nil {
 		var err error
@@ -139,8 +139,10 @@ func (r *runner) start(snapshot []byte) error {
 	for _, s := range r.plan.Sources {
 		r.sources[s.Name] = &sourceState{watermark: stream.MinTime}
 	}
-	r.clock.move(r.clock.now)
-	return r.job.Drive(nil)
+	if err := r.job.Drive(nil); err != nil { // what had ended says so again
+		return err
+	}
+	return r.job.MoveClock(r.clock.now)
 }
 
 // stop tears the job down without draining it.
@@ -213,8 +215,8 @@ func (r *runner) perform(from, n int) error {
 		r.job.Feed(a.name).End()
 		return r.job.Drive(nil)
 	case clock:
-		r.clock.move(a.now)
-		return r.job.Drive(nil)
+		r.clock.now = a.now
+		return r.job.MoveClock(a.now)
 	case checkpoint:
 		snapshot, err := r.snapshot()
 		r.checkpoints[a.name] = snapshot
