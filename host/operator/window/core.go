@@ -139,3 +139,27 @@ func (c *Core) isOver(w Window, now Now) bool {
 	at, _ := c.cleanup(w)
 	return c.event && at <= int64(now.Watermark)
 }
+
+// SteadyTimers says that each record of a window sets the same timers, which
+// stay set for as long as the window holds anything: a caller may carry SetTimer
+// out for the first record of a window alone.
+func (c *Core) SteadyTimers() bool {
+	if c.Merges() {
+		return false
+	}
+	t := &c.trigger
+	for t.Kind == Purging {
+		t = t.Nested
+	}
+	switch t.Kind {
+	case EventTime:
+		// With lateness a record behind the watermark sets no timer at the end, but
+		// after a restart, which takes the watermark back, the next one does.
+		return c.event && c.lateness == 0
+	case ProcessingTime:
+		return !c.event
+	case Count, Delta, Never:
+		return true
+	}
+	return false
+}
