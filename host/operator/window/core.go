@@ -3,8 +3,6 @@ package window
 import (
 	"math"
 	"slices"
-
-	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // Core decides for one step.
@@ -54,7 +52,8 @@ func (c *Core) IsEventTime() bool { return c.event }
 // effects to dst. It took the record unless the window is over. After an error
 // neither the facts nor the effects have a meaning.
 func (c *Core) OnElement(dst []Effect, w Window, e Element, f *Facts) (list []Effect, took bool, err error) {
-	v := visit{effects: dst, window: w, contents: w, now: f.Now, state: &f.Trigger}
+	var v visit
+	v.begin(dst, w, f)
 	changed := false
 	if c.Merges() {
 		var at int
@@ -66,16 +65,23 @@ func (c *Core) OnElement(dst []Effect, w Window, e Element, f *Facts) (list []Ef
 			return v.effects, false, nil
 		}
 		v.enter(&f.Set[at])
-	} else if c.isOver(w, f.Now) {
-		return dst, false, nil
 	}
-	before := *v.state
-	v.add(Effect{Kind: Append, Window: v.window, Contents: v.contents})
+	end := c.cleanup(v.window)
+	if c.event && end <= int64(f.Now.Watermark) {
+		return v.effects, false, nil
+	}
+	var before State
+	if c.hasState {
+		before = *v.state
+	}
+	v.add(Append, v.window, v.contents)
 	v.carryOut(c.trigger.onElement(&v, e))
-	if at, ok := c.cleanup(v.window); ok {
-		v.set(c.domain, at)
+	if end != never {
+		v.set(c.domain, end)
 	}
-	c.keep(&v, changed || *v.state != before)
+	if changed || c.hasState && *v.state != before {
+		c.keep(&v, true)
+	}
 	return v.effects, true, nil
 }
 
@@ -89,7 +95,8 @@ func (c *Core) IsLate(e Element, now Now) bool {
 // OnTimer decides about a due timer of the window w and appends the effects to
 // dst. The timer is called even if the window holds nothing (FLINK-5363).
 func (c *Core) OnTimer(dst []Effect, w Window, d Domain, at int64, f *Facts) []Effect {
-	v := visit{effects: dst, window: w, contents: w, now: f.Now, state: &f.Trigger}
+	var v visit
+	v.begin(dst, w, f)
 	place := -1
 	if c.Merges() {
 		if place = find(f.Set, w); place < 0 {
@@ -99,10 +106,9 @@ func (c *Core) OnTimer(dst []Effect, w Window, d Domain, at int64, f *Facts) []E
 	}
 	before := *v.state
 	v.carryOut(c.trigger.onTimer(&v, d, at))
-	end, ok := c.cleanup(w)
-	over := ok && d == c.domain && at == end
+	over := d == c.domain && at == c.cleanup(w) && at != never
 	if over {
-		v.add(Effect{Kind: Clear, Window: w, Contents: v.contents})
+		v.add(Clear, w, v.contents)
 		c.trigger.clear(&v)
 	}
 	changed := *v.state != before
@@ -118,24 +124,51 @@ func (c *Core) keep(v *visit, changed bool) {
 	switch {
 	case !changed:
 	case c.Merges():
-		v.add(Effect{Kind: KeepSet})
+		v.add(KeepSet, Window{}, Window{})
 	default:
-		v.add(Effect{Kind: KeepTrigger, Window: v.window})
+		v.add(KeepTrigger, v.window, Window{})
 	}
 }
 
+// never is the cleanup time of windows that are not forgotten.
+const never = math.MaxInt64
+
 // cleanup is when a window is forgotten: MaxTimestamp and, by event time, the
-// allowed lateness. It is never if that is the end of time.
-func (c *Core) cleanup(w Window) (at int64, ok bool) {
-	at = w.MaxTimestamp()
-	if c.event {
-		at = int64(stream.EventTime(at).Add(c.lateness))
+// allowed lateness.
+func (c *Core) cleanup(w Window) int64 {
+	if at := w.MaxTimestamp(); !c.event {
+		return at
+	} else if end := at + c.lateness; end >= at {
+		return end
 	}
-	return at, at != math.MaxInt64
+	return never
 }
 
 // isOver says that the window no longer takes records.
 func (c *Core) isOver(w Window, now Now) bool {
-	at, _ := c.cleanup(w)
-	return c.event && at <= int64(now.Watermark)
+	return c.event && c.cleanup(w) <= int64(now.Watermark)
+}
+
+// SteadyTimers says that each record of a window sets the same timers, which
+// stay set for as long as the window holds anything: a caller may carry SetTimer
+// out for the first record of a window alone.
+func (c *Core) SteadyTimers() bool {
+	if c.Merges() {
+		return false
+	}
+	t := &c.trigger
+	for t.Kind == Purging {
+		t = t.Nested
+	}
+	switch t.Kind {
+	case EventTime:
+		// With lateness a record behind the watermark sets no timer at the end, but
+		// after a restart, which takes the watermark back, the next one does.
+		return c.event && c.lateness == 0
+	case ProcessingTime:
+		return !c.event
+	case Count, Delta, Never:
+		return true
+	}
+	return false
 }

@@ -25,18 +25,17 @@ type Evictor struct {
 	After     bool    // after the window function has seen them, else before
 }
 
-// Evict decides which records of a firing go: it appends for each of them, in
-// order of arrival, whether it stays. Times are needed by time, values by delta;
-// the other list may be nil. What is thrown out leaves the window's contents too
-// (FLINK-4369).
-func (v *Evictor) Evict(keep []bool, times []stream.EventTime, values []float64) ([]bool, error) {
+// Evict decides which of the n records of a firing go: it appends for each of
+// them, in order of arrival, whether it stays. ByTime needs the records' event
+// times, ByDelta the field's values; else they may be nil. What is thrown out
+// leaves the window's contents too (FLINK-4369), before or after the firing.
+func (v *Evictor) Evict(keep []bool, n int, times []stream.EventTime, values []float64) ([]bool, error) {
 	switch v.Kind {
 	case ByTime:
 		return v.byTime(keep, times)
 	case ByDelta:
 		return v.byDelta(keep, values), nil
 	}
-	n := max(len(times), len(values))
 	for i := range n {
 		keep = append(keep, int64(n-i) <= v.Count)
 	}

@@ -66,7 +66,7 @@ func (c *Core) join(dst *effects, w Window, f *Facts) (at int, changed bool, err
 	if err := c.mayMerge(result, f.Now); err != nil {
 		return 0, false, err
 	}
-	set[from] = c.merge(dst, set[from:to], result, f.Now)
+	set[from] = c.merge(dst, set[from:to], result, &f.Now)
 	f.Set = slices.Delete(set, from+1, to)
 	return from, true, nil
 }
@@ -79,7 +79,7 @@ func (c *Core) again(dst *effects, w Window, s *InSet) bool {
 	if c.keepEqual || w != s.Window || s.Contents == w {
 		return false
 	}
-	dst.add(Effect{Kind: Purge, Window: w, Contents: s.Contents})
+	dst.add(Purge, w, s.Contents)
 	s.Contents = w
 	return true
 }
@@ -99,7 +99,7 @@ func (c *Core) mayMerge(w Window, now Now) error {
 
 // merge makes one session of neighbours. Its contents stay where those of the
 // earliest are; a record's own session never had any.
-func (c *Core) merge(dst *effects, sources []InSet, result Window, now Now) InSet {
+func (c *Core) merge(dst *effects, sources []InSet, result Window, now *Now) InSet {
 	one := InSet{Window: result, Contents: sources[0].Contents, Trigger: sources[0].Trigger}
 	for i := range sources[1:] {
 		one.Trigger = c.trigger.unite(one.Trigger, sources[1+i].Trigger)
@@ -112,14 +112,14 @@ func (c *Core) merge(dst *effects, sources []InSet, result Window, now Now) InSe
 		s.Trigger = State{}
 		v.window, v.state = s.Window, &s.Trigger
 		c.trigger.clear(&v)
-		if at, ok := c.cleanup(s.Window); ok {
+		if at := c.cleanup(s.Window); at != never {
 			v.delete(c.domain, at)
 		}
-		v.add(Effect{Kind: Absorb, Window: result, From: s.Window})
+		v.from(Absorb, result, Window{}, s.Window)
 	}
 	for i := range sources {
 		if s := &sources[i]; s.Contents != one.Contents {
-			v.add(Effect{Kind: Merge, Window: result, Contents: one.Contents, From: s.Contents})
+			v.from(Merge, result, one.Contents, s.Contents)
 		}
 	}
 	*dst = v.effects

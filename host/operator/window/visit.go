@@ -5,8 +5,14 @@ package window
 type visit struct {
 	effects
 	window, contents Window
-	now              Now
+	now              *Now
 	state            *State
+}
+
+// begin turns to a plain window. It sets field by field, as effects.add does.
+func (v *visit) begin(dst []Effect, w Window, f *Facts) {
+	v.effects, v.window, v.contents = dst, w, w
+	v.now, v.state = &f.Now, &f.Trigger
 }
 
 // enter turns to a session.
@@ -30,9 +36,9 @@ func (v *visit) stop(cell int, d Domain) {
 // alone: the trigger's state, the timers and the merging set stay (FLINK-4994).
 func (v *visit) carryOut(d decision) {
 	if d&fire != 0 {
-		v.add(Effect{Kind: Fire, Window: v.window, Contents: v.contents})
+		v.add(Fire, v.window, v.contents)
 	}
 	if d&purge != 0 {
-		v.add(Effect{Kind: Purge, Window: v.window, Contents: v.contents})
+		v.add(Purge, v.window, v.contents)
 	}
 }

@@ -84,7 +84,14 @@ type Effect struct {
 // effects is a list that is being made.
 type effects []Effect
 
-func (l *effects) add(e Effect) { *l = append(*l, e) }
+// add appends an effect. It is written in place, field by field: a literal would
+// be built first and then copied in wider pieces, which stalls for longer than
+// all the rest of a decision takes.
+func (l *effects) add(kind EffectKind, w, contents Window) {
+	e := l.grow()
+	e.Kind, e.Domain, e.Time = kind, 0, 0
+	e.Window, e.Contents, e.From = w, contents, Window{}
+}
 
 // timer appends that a timer is set or deleted. The trigger's timer and the
 // cleanup timer often are one: it is not said twice in a row.
@@ -94,5 +101,24 @@ func (l *effects) timer(kind EffectKind, w Window, d Domain, at int64) {
 			return
 		}
 	}
-	*l = append(*l, Effect{Kind: kind, Domain: d, Window: w, Time: at})
+	e := l.grow()
+	e.Kind, e.Domain, e.Time = kind, d, at
+	e.Window, e.Contents, e.From = w, Window{}, Window{}
+}
+
+// from appends what becomes of the window or contents window from.
+func (l *effects) from(kind EffectKind, w, contents, from Window) {
+	l.add(kind, w, contents)
+	(*l)[len(*l)-1].From = from
+}
+
+// grow appends an effect that is still to be written.
+func (l *effects) grow() *Effect {
+	n := len(*l)
+	if n == cap(*l) {
+		*l = append(*l, Effect{})
+	} else {
+		*l = (*l)[:n+1]
+	}
+	return &(*l)[n]
 }
