@@ -178,13 +178,22 @@ type Step struct {
 	Line          int
 }
 
-// Reads lists the streams that the step reads, those of a join's left side first.
-func (s *Step) Reads() []StreamRef {
+// Sides are the left and right side of a join, nil of other steps.
+func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
-		return slices.Concat(s.WindowJoin.Left.From, s.WindowJoin.Right.From)
+		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
 	case s.IntervalJoin != nil:
-		return slices.Concat(s.IntervalJoin.Left.From, s.IntervalJoin.Right.From)
+		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	}
+	return nil
+}
+
+// Reads lists the streams that the step reads, those of a join's left side
+// first. A stream that both sides read is there twice.
+func (s *Step) Reads() []StreamRef {
+	if sides := s.Sides(); sides != nil {
+		return slices.Concat(sides[0].From, sides[1].From)
 	}
 	return s.From
 }
