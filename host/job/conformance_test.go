@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 				script = string(f.Data)
 			}
 		}
-		_, err = Parse([]byte(text), Options{File: path, Dir: "/", Test: true})
+		j, err := Parse([]byte(text), Options{File: path, Dir: "/", Test: true})
 		word, wantError := strings.CutPrefix(strings.TrimSpace(script), "want-error ")
 		word, _, _ = strings.Cut(word, "\n")
 		var problems Problems
@@ -49,6 +49,7 @@ func TestConformance(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v", path, err)
 		default:
+			checkPlan(t, j)
 			planned++
 		}
 		return nil

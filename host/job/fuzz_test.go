@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -83,6 +84,11 @@ func checkPlan(t *testing.T, j *Job) {
 	for _, s := range j.Steps {
 		reads("step "+s.Name, s.From, s.Input)
 		known[StreamRef{Name: s.Name}] = s.Output.String()
+		if s.Window != nil {
+			checkOptions(t, s, &s.Window.Options)
+		} else if s.WindowJoin != nil {
+			checkOptions(t, s, &s.WindowJoin.Options)
+		}
 		if s.Window != nil && s.Window.LateOutput != "" {
 			known[StreamRef{s.Name, s.Window.LateOutput}] = s.Input.String()
 		}
@@ -95,6 +101,14 @@ func checkPlan(t *testing.T, j *Job) {
 	}
 	for _, s := range j.Sinks {
 		reads("sink "+s.Name, s.From, s.Input)
+	}
+}
+
+// checkOptions: what Parse lets through, the core takes.
+func checkOptions(t *testing.T, s *Step, o *window.Options) {
+	t.Helper()
+	if err := o.Validate(); err != nil {
+		t.Fatalf("step %s: %v", s.Name, err)
 	}
 }
 

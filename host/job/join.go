@@ -75,7 +75,7 @@ func (b *builder) joinKeys(p *producer, n *node) {
 		return
 	}
 	if len(left.items) != len(right.items) {
-		b.wrong(right, at+".right-key", "right-key has %d columns and left-key %d; they are compared one by one", len(right.items), len(left.items))
+		b.wrong(right, at+".right-key", "left-key and right-key are compared column by column, and they have %d and %d", len(left.items), len(right.items))
 		return
 	}
 	if len(fields[0]) != len(left.items) || len(fields[1]) != len(left.items) {

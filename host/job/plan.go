@@ -218,7 +218,7 @@ var outputWords = [...]string{Append: "append", Update: "update", Changelog: "ch
 // Aggregates or by Function, never both.
 type Window struct {
 	Options      window.Options
-	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner is a session of Gap 0
+	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner.GapByRecord
 	TriggerField int    // column of Input that a delta trigger compares, a number; -1 without one
 	EvictorField int    // column of Input that a delta evictor compares, a number; -1 without one
 	LateOutput   string // "": late records are dropped and counted

@@ -69,7 +69,6 @@ const (
 	NameBytesMax         = 128
 	ColumnsMax           = 1000              // of a schema, an aggregate or a join's output
 	SpanMax              = 100_000_000 * day // ms; of windows, gaps, intervals: sums with a date of our calendar fit an int64
-	WindowsPerRecordMax  = 100_000           // a record is in size/slide of the sliding windows
 	parallelismDefault   = 1
 	keyGroupsDefault     = 128
 	bufferTimeoutDefault = 5 // ms

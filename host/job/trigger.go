@@ -85,14 +85,13 @@ func (b *builder) delta(p *producer, n *node, at string, column func(*side) *int
 // checkPair refuses triggers that the windows cannot have.
 func (b *builder) checkPair(line, column int, name, at string, a *window.Assigner) {
 	known := triggerKinds[name]
-	session := a.Kind == window.Session
 	switch {
-	case a.Kind == 0: // told already
+	case a == nil: // told already
 	case a.Kind == window.GlobalWindows && known.global:
 		b.add(line, column, at, "The trigger %s waits for a window's end, and global windows have none; %s", name, otherTriggers(a))
 	case a.Kind != window.GlobalWindows && known.timed:
 		b.add(line, column, at, "The trigger %s is for global windows, and windows of time fire at their end; %s", name, otherTriggers(a))
-	case session && !known.merges:
+	case a.Kind == window.Session && !known.merges:
 		b.add(line, column, at, "The trigger %s cannot merge, and sessions do; %s", name, otherTriggers(a))
 	}
 }

@@ -11,7 +11,7 @@ import (
 // isEventTime tells of windows that the watermark closes; global ones have no
 // end, so for Flink they are not.
 func isEventTime(o *window.Options) bool {
-	return !o.Assigner.Processing && o.Assigner.Kind != window.GlobalWindows && o.Assigner.Kind != 0
+	return !o.Assigner.Processing && o.Assigner.Kind != window.GlobalWindows
 }
 
 func (b *builder) buildWindow(p *producer) {
@@ -48,15 +48,15 @@ var windowBounds = []stream.Field{{Name: windowStart, Type: bigint}, {Name: wind
 func (b *builder) windowOptions(p *producer, n *node) window.Options {
 	at := p.path + "." + windowOperation
 	var o window.Options
-	o.Assigner = b.assigner(p, n, at)
+	known := b.assigner(p, n, at, &o.Assigner)
 	o.AllowedLateness = number(n.get("allowed-lateness"), 0)
-	o.Trigger = b.trigger(p, n.get("trigger"), at+".trigger", &o.Assigner)
-	if o.Trigger != nil && *o.Trigger == defaultTrigger(&o.Assigner) {
+	o.Trigger = b.trigger(p, n.get("trigger"), at+".trigger", known)
+	if o.Trigger != nil && *o.Trigger == defaultTrigger(&o.Assigner) { // the core shares panes under it alone
 		o.Trigger = nil
 	}
 	o.Evictor = b.evictor(p, n.get("evictor"), at+".evictor")
 	for _, s := range p.sides {
-		if s.timeless == "" || !isEventTime(&o) {
+		if s.timeless == "" || known == nil || !isEventTime(&o) {
 			continue
 		}
 		const need = "%s has windows of event time, and the source %s gives no timestamp"
@@ -80,19 +80,19 @@ func defaultTrigger(a *window.Assigner) window.Trigger {
 	return window.Trigger{Kind: window.EventTime}
 }
 
-// assigner reads which windows there are; Kind stays 0 if that is not known.
-func (b *builder) assigner(p *producer, n *node, at string) window.Assigner {
-	var a window.Assigner
+// assigner reads which windows there are into a, and returns it if that is known.
+func (b *builder) assigner(p *producer, n *node, at string, a *window.Assigner) *window.Assigner {
 	for _, kind := range []struct {
 		name string
 		read func(p *producer, n *node, at string, a *window.Assigner)
 	}{{"tumbling", b.tumbling}, {"sliding", b.sliding}, {"session", b.session}, {"global", b.global}} {
-		if m := n.get(kind.name); m != nil && m.ok && a.Kind == 0 {
+		if m := n.get(kind.name); m != nil && m.ok {
 			a.Processing = text(m.get("time")) == "processing"
-			kind.read(p, m, at+"."+kind.name, &a)
+			kind.read(p, m, at+"."+kind.name, a)
+			return a
 		}
 	}
-	return a
+	return nil
 }
 
 func (b *builder) tumbling(_ *producer, n *node, at string, a *window.Assigner) {
@@ -106,9 +106,9 @@ func (b *builder) sliding(_ *producer, n *node, at string, a *window.Assigner) {
 	a.Slide = number(n.get("slide"), 0)
 	b.checkOffset(n, at, a, a.Slide, "slide")
 	b.zone(n, at, a, "size", "slide")
-	if a.Slide > 0 && a.Size/a.Slide > WindowsPerRecordMax {
+	if a.Slide > 0 && a.Size/a.Slide > window.WindowsPerRecordMax {
 		b.wrong(n.get("slide"), at+".slide", "Each record would be in %d windows, and %d are the most: for a size of %s the slide must be at least %s; it is %s",
-			a.Size/a.Slide, WindowsPerRecordMax, formatDuration(a.Size), formatDuration((a.Size+WindowsPerRecordMax-1)/WindowsPerRecordMax), n.get("slide").written)
+			a.Size/a.Slide, window.WindowsPerRecordMax, formatDuration(a.Size), formatDuration((a.Size+window.WindowsPerRecordMax-1)/window.WindowsPerRecordMax), n.get("slide").written)
 	}
 }
 
@@ -116,6 +116,7 @@ func (b *builder) session(p *producer, n *node, at string, a *window.Assigner) {
 	a.Kind, a.Gap = window.Session, number(n.get("gap"), 0)
 	a.Overlapping = text(n.get("merge")) == "overlapping"
 	if f := n.get("gap-field"); f != nil {
+		a.GapByRecord = true
 		for _, s := range p.sides {
 			s.gap = b.numberColumn(s, f, at+".gap-field", "A gap", "INT or BIGINT, in milliseconds", stream.Int, stream.BigInt)
 		}
@@ -184,7 +185,6 @@ func (b *builder) warnWindow(p *producer, n *node) {
 	o := &w.Options
 	late, lateness := n.get("late-output"), n.get("allowed-lateness")
 	switch {
-	case o.Assigner.Kind == 0:
 	case isEventTime(o) && late == nil:
 		b.warn(n, at, "Records that come too late for the windows of %s are dropped and only counted; late-output makes a stream of them", p.name)
 	case !isEventTime(o):
