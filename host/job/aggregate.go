@@ -38,10 +38,10 @@ func (b *builder) call(p *producer, e entry, path string) (Aggregate, bool) {
 		b.wrong(n, path, "%s needs a column: write %s(column)", name, name)
 		return a, false
 	}
-	if a.Column = b.column(p, n, argument, path); a.Column < 0 {
+	if a.Column = b.column(p.sides[0], n, argument, path); a.Column < 0 {
 		return a, false
 	}
-	t := p.input.Fields()[a.Column].Type
+	t := p.sides[0].input.Fields()[a.Column].Type
 	result, err := aggregate.ResultType(a.Kind, t)
 	switch {
 	case err == nil:

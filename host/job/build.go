@@ -36,15 +36,39 @@ type producer struct {
 	node   *node
 	source *Source
 	step   *Step
-	refs   []ref
-	input  *stream.Schema // of a step: all columns; nil if it is not known because of a problem
-	output *stream.Schema // all columns; nil as above
-	late   string
-	used   bool // someone reads the main output
-	// lateUsed: someone reads the late output.
-	lateUsed bool
-	timeless string // the name of a source whose records have no event time, "" if there is none
-	event    int    // event-time column of a source's Schema, -1
+	sides  []*side // none of a source, two of a join
+	// operation is the field that says what a step does; "" for a union or
+	// pass-through.
+	operation string
+	output    *stream.Schema // all columns; nil if it is not known because of a problem
+	extras    []*extra
+	keys      [2][]int           // of a join: columns of its sides
+	used      bool               // someone reads the main output
+	changing  bool               // the main output may have changes
+	timeless  string             // the name of a source whose records have no event time, "" if there is none
+	event     int                // event-time column of a source's Schema, -1
+	origins   map[*producer]bool // the sources that its event time depends on
+}
+
+// side is what a step reads: all of it, or the left or right side of a join.
+type side struct {
+	shown    string // how a sentence that begins with it calls it
+	path     string
+	refs     []ref
+	input    *stream.Schema // all columns; nil if it is not known because of a problem
+	timeless string         // as in producer, of any of its streams
+	changing string         // one of its streams that may have changes, "" if there is none
+	// Columns of input that a window's options name, -1.
+	gap, trigger, evictor int
+}
+
+// extra is an output of a step beside its main one: of what came too late.
+type extra struct {
+	name  string
+	of    *side // whose records it has
+	field string
+	node  *node
+	used  bool
 }
 
 // sinkInfo is a sink while the plan is built.
@@ -84,6 +108,8 @@ func (b *builder) build() {
 	}
 	b.checkFiles()
 	b.warnUnused()
+	b.warnSilent()
+	b.warnAlone()
 	if len(b.problems) == 0 {
 		b.prune()
 	}
@@ -105,11 +131,18 @@ func text(n *node) string {
 	return n.text
 }
 
+// isTrue is the value of a checked truth value, false if it is missing.
+func isTrue(n *node) bool { return n != nil && n.ok && strings.EqualFold(n.text, "true") }
+
+// wordIndex is the place of a checked word among all, 0 if it is missing.
+func wordIndex(n *node, words []string) int { return max(0, slices.Index(words, text(n))) }
+
 func (b *builder) settings() {
 	r, j := b.root, b.job
 	j.Name = text(r.get("name"))
 	j.Parallelism = int(number(r.get("parallelism"), parallelismDefault))
 	j.MaxParallelism = int(number(r.get("max-parallelism"), keyGroupsDefault))
+	j.Compatibility = compatibility(r.get("compatibility"))
 	j.BufferTimeout = milliseconds(number(r.get("buffer-timeout"), bufferTimeoutDefault))
 	if n := r.get("parallelism"); n != nil && n.ok && j.Parallelism > j.MaxParallelism {
 		b.wrong(n, "parallelism", "parallelism must not be larger than max-parallelism, which is %d: a task without key groups has nothing to do; it is %d", j.MaxParallelism, j.Parallelism)
@@ -168,6 +201,7 @@ func (b *builder) buildSources() {
 	named(b.root.get("sources"), func(e entry) {
 		s := &Source{Name: e.key, EventTime: -1, Line: e.line}
 		p := &producer{name: e.key, path: "sources." + e.key, node: e.value, source: s, event: -1}
+		p.origins = map[*producer]bool{p: true}
 		b.producers[e.key] = p
 		b.order = append(b.order, p)
 		b.job.Sources = append(b.job.Sources, s)
@@ -203,8 +237,7 @@ func (b *builder) schema(n *node) *stream.Schema {
 
 func (b *builder) eventTime(p *producer) {
 	s, n := p.source, p.node.get("event-time")
-	ingestion := p.node.get("ingestion-time")
-	s.IngestionTime = ingestion != nil && ingestion.ok && strings.EqualFold(ingestion.text, "true")
+	s.IngestionTime = isTrue(p.node.get("ingestion-time"))
 	if n == nil {
 		if s.Connector.File != nil && !s.IngestionTime {
 			p.timeless = s.Name
@@ -230,21 +263,6 @@ func (b *builder) eventTime(p *producer) {
 		return
 	}
 	p.event = i
-}
-
-func (b *builder) watermark(p *producer) {
-	n := p.node.get("watermark")
-	if n == nil || !n.ok {
-		return
-	}
-	if p.timeless != "" {
-		b.wrong(n, p.path+".watermark", "A watermark follows from the records' event time, and the source %s has none: give it event-time or ingestion-time", p.name)
-	}
-	p.source.Watermark = &Watermark{
-		MaxOutOfOrderness: number(n.get("max-out-of-orderness"), 0),
-		IdleTimeout:       number(n.get("idle-timeout"), 0),
-		OnEvent:           text(n.get("emit")) == "on-event",
-	}
 }
 
 // connector reads what a source reads or a sink writes.

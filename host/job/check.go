@@ -165,6 +165,12 @@ func (c *checker) unknownField(n *node, e entry, s *shape, path string) {
 	if path != "" {
 		where = path
 	}
+	if slices.Contains(s.words, e.key) {
+		c.add(e.line, e.column, path, "%s must be the word %s alone; it is a mapping", last(path), e.key)
+		n.meant = append(n.meant, names...)
+		return
+	}
+	names = append(names, s.words...)
 	if len(names) == 0 {
 		c.add(e.line, e.column, at, "%s has no fields, so no %s", where, quote(e.key))
 		return

@@ -5,29 +5,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 )
 
-// beyond matches the jobs of conformance scenarios that use what the engine
-// does not offer yet.
-var beyond = regexp.MustCompile(`(sliding|session|global|time|trigger|evictor|interval-join|window-join|wasm): `)
-
-// withinTrigger matches the trigger that is the default and so changes nothing.
-var withinTrigger = regexp.MustCompile(`trigger: event-time\b|event-time: |time: event\b`)
-
-// TestConformance parses the jobs of all conformance scenarios: those within
-// what is offered plan, or are refused with the word that the scenario wants;
-// the others are refused for being beyond, and for nothing else.
+// TestConformance parses the jobs of all conformance scenarios: each plans, or
+// is refused with the word that its script's first line wants.
 func TestConformance(t *testing.T) {
 	const root = "../../../shared/conformance"
 	if _, err := os.Stat(root); err != nil {
 		t.Skipf("NOT RUN: the conformance scenarios are not at %s", root)
 	}
-	planned, refused, later := 0, 0, 0
+	planned, refused := 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".scenario" {
 			return err
@@ -45,23 +36,20 @@ func TestConformance(t *testing.T) {
 				script = string(f.Data)
 			}
 		}
-		_, err = Parse([]byte(text), Options{File: path, Dir: "/", Test: true})
+		j, err := Parse([]byte(text), Options{File: path, Dir: "/", Test: true})
 		word, wantError := strings.CutPrefix(strings.TrimSpace(script), "want-error ")
+		word, _, _ = strings.Cut(word, "\n")
 		var problems Problems
 		switch isProblems := errors.As(err, &problems); {
-		case beyond.MatchString(withinTrigger.ReplaceAllString(text, "")):
-			if !isProblems || !problems.Unsupported() {
-				t.Errorf("%s: want only what is not offered yet, got %v", path, err)
-			}
-			later++
 		case wantError:
-			if !isProblems || problems.Unsupported() || !strings.Contains(err.Error(), word) {
+			if !isProblems || problems.Unsupported() || !strings.Contains(problems[0].Message, word) {
 				t.Errorf("%s: want an error with %q, got %v", path, word, err)
 			}
 			refused++
 		case err != nil:
 			t.Errorf("%s: %v", path, err)
 		default:
+			checkPlan(t, j)
 			planned++
 		}
 		return nil
@@ -69,9 +57,9 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const wanted = 30 // of tumbling event-time windows, refused ones included: 27 without a trigger, 3 that name the default one
-	if planned+refused != wanted {
+	const wanted = 341
+	if planned+refused != wanted || refused == 0 {
 		t.Errorf("%d planned and %d refused, want %d together", planned, refused, wanted)
 	}
-	t.Logf("%d planned, %d refused, %d with what is not offered yet", planned, refused, later)
+	t.Logf("%d planned, %d refused", planned, refused)
 }

@@ -94,7 +94,7 @@ func (b *builder) declared(s *abi.Schema, what string, call *node, at string) *s
 			b.wrong(call, at, "The function %s declares the field %s of its %s badly: %s", call.text, f.GetName(), what, err)
 			return nil
 		}
-		if hasNested(t) {
+		if t.Kind == stream.Array || t.Kind == stream.Map || t.Kind == stream.RowType {
 			b.later(call.line, call.column, at, "The function %s declares %s of its %s as %s; nested types are not offered yet", call.text, f.GetName(), what, t)
 		}
 		fields = append(fields, stream.Field{Name: f.GetName(), Type: t})
@@ -114,18 +114,18 @@ func (b *builder) bindInput(p *producer, f *Function, s *abi.Schema, call *node,
 		b.later(call.line, call.column, at, "The function %s takes any input, which is not offered yet", call.text)
 		return false
 	}
-	if f.InputSchema = b.declared(s, "input", call, at); f.InputSchema == nil || p.input == nil {
+	if f.InputSchema = b.declared(s, "input", call, at); f.InputSchema == nil || p.sides[0].input == nil {
 		return false
 	}
 	sound := true
 	for i, want := range f.InputSchema.Fields() {
-		column := p.input.Index(want.Name)
+		column := p.sides[0].input.Index(want.Name)
 		if column < 0 {
-			b.wrong(call, at, "The function %s takes a column %s %s, and what the step %s reads has none%s", call.text, want.Name, want.Type, p.name, b.suggest(want.Name, p.input.Names(), "its columns are "))
+			b.wrong(call, at, "The function %s takes a column %s %s, and what the step %s reads has none%s", call.text, want.Name, want.Type, p.name, b.suggest(want.Name, p.sides[0].input.Names(), "its columns are "))
 			sound = false
 			continue
 		}
-		if have := p.input.Fields()[column].Type; !have.Equal(want.Type) {
+		if have := p.sides[0].input.Fields()[column].Type; !have.Equal(want.Type) {
 			b.wrong(call, at, "The function %s takes the column %s as %s, and in what the step %s reads it is %s", call.text, want.Name, want.Type, p.name, have)
 			sound = false
 			continue

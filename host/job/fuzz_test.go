@@ -11,6 +11,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // fuzzManifest is that of every module in fuzzed jobs.
@@ -72,23 +74,41 @@ func checkPlan(t *testing.T, j *Job) {
 	for _, s := range j.Sources {
 		known[StreamRef{Name: s.Name}] = s.Output.String()
 	}
-	for _, s := range j.Steps {
-		for _, r := range s.From {
-			if known[r] != s.Input.String() {
-				t.Fatalf("step %s reads %s of %s as %s", s.Name, r, known[r], s.Input)
+	reads := func(what string, refs []StreamRef, input *stream.Schema) {
+		for _, r := range refs {
+			if known[r] != input.String() {
+				t.Fatalf("%s reads %s of %s as %s", what, r, known[r], input)
 			}
 		}
+	}
+	for _, s := range j.Steps {
+		reads("step "+s.Name, s.From, s.Input)
 		known[StreamRef{Name: s.Name}] = s.Output.String()
+		if s.Window != nil {
+			checkOptions(t, s, &s.Window.Options)
+		} else if s.WindowJoin != nil {
+			checkOptions(t, s, &s.WindowJoin.Options)
+		}
 		if s.Window != nil && s.Window.LateOutput != "" {
 			known[StreamRef{s.Name, s.Window.LateOutput}] = s.Input.String()
 		}
-	}
-	for _, s := range j.Sinks {
-		for _, r := range s.From {
-			if known[r] != s.Input.String() {
-				t.Fatalf("sink %s reads %s of %s as %s", s.Name, r, known[r], s.Input)
+		for _, side := range s.Sides() {
+			reads("a side of "+s.Name, side.From, side.Input)
+			if side.LateOutput != "" {
+				known[StreamRef{s.Name, side.LateOutput}] = side.Input.String()
 			}
 		}
+	}
+	for _, s := range j.Sinks {
+		reads("sink "+s.Name, s.From, s.Input)
+	}
+}
+
+// checkOptions: what Parse lets through, the core takes.
+func checkOptions(t *testing.T, s *Step, o *window.Options) {
+	t.Helper()
+	if err := o.Validate(); err != nil {
+		t.Fatalf("step %s: %v", s.Name, err)
 	}
 }
 
@@ -119,6 +139,10 @@ func TestHostileTexts(t *testing.T) {
 		"a long circle":    head + "steps:\n  s0: {from: s4000}\n" + chain(4000),
 		"wide unions":      head + "steps:\n  s: {from: [" + repeat(8_000, "a%d,") + "]}\n",
 		"many columns":     "version: 1\nname: j\nsources:\n  a: {test: {}, schema: &s {" + repeat(ColumnsMax, "c%d: INT,") + "}}\n  b: {test: {}, schema: *s}\nsteps:\n" + repeat(1000, "  s%d: {from: [a, b]}\n") + "sinks:\n  out: {from: s7, test: {}}\n",
+		"joins of joins":   "version: 1\nname: j\nsources:\n  s0: {test: {}, schema: {k: STRING, v: BIGINT}}\nsteps:\n" + joins(700) + "sinks:\n  out: {from: s7, test: {}}\n",
+		"wide joins":       "version: 1\nname: j\nsources:\n  a: {test: {}, schema: &s {" + repeat(ColumnsMax/2, "c%d: INT,") + "}}\n  b: {test: {}, schema: *s}\nsteps:\n" + repeat(600, "  s%d: {interval-join: {left: a, right: b, left-key: [c0], right-key: [c0], lower: 0s, upper: 0s}}\n") + "sinks:\n  out: {from: s7, test: {}}\n",
+		"many sources":     "version: 1\nname: j\nsources:\n" + repeat(600, "  s%d: {file: {path: a, format: json}, schema: {k: STRING}, ingestion-time: true}\n") + "steps:\n" + unions(12, 600) + "sinks:\n  out: {from: u7, file: {path: o, format: json}}\n",
+		"deep triggers":    head + "steps:\n  s: {from: in, key-by: [k], window: {global: {}, trigger: " + strings.Repeat("{purging: ", 60) + "never" + strings.Repeat("}", 60) + "}, aggregate: {n: count}}\n",
 		"too many columns": "version: 1\nname: j\nsources:\n  a: {test: {}, schema: {" + repeat(ColumnsMax+1, "c%d: INT,") + "}}\nsinks:\n  out: {from: a, test: {}}\n",
 	}
 	for name, text := range texts {
@@ -146,6 +170,26 @@ func chain(n int) string {
 	var b strings.Builder
 	for i := 1; i <= n; i++ {
 		fmt.Fprintf(&b, "  s%d: {from: s%d}\n", i, i-1)
+	}
+	return b.String()
+}
+
+func joins(n int) string {
+	var b strings.Builder
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "  s%d: {interval-join: {left: s%d, right: s0, left-key: [%[3]sk], right-key: [k], lower: 0s, upper: 0s}}\n", i, i-1, strings.Repeat("left_", i-1))
+	}
+	return b.String()
+}
+
+func unions(steps, sources int) string {
+	var b strings.Builder
+	for i := range steps {
+		fmt.Fprintf(&b, "  u%d: {from: [", i)
+		for j := range sources {
+			fmt.Fprintf(&b, "s%d,", j)
+		}
+		b.WriteString("]}\n")
 	}
 	return b.String()
 }

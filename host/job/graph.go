@@ -11,9 +11,10 @@ import (
 // ref is a stream that a step or a sink reads; from is nil if it is not known.
 type ref struct {
 	StreamRef
-	from *producer
-	node *node
-	path string
+	from  *producer
+	extra *extra // nil for the main output
+	node  *node
+	path  string
 }
 
 // schema is that of the stream, with all columns; nil if it is not known.
@@ -21,8 +22,8 @@ func (r *ref) schema() *stream.Schema {
 	switch {
 	case r.from == nil:
 		return nil
-	case r.Output != "":
-		return r.from.input
+	case r.extra != nil:
+		return r.extra.of.input
 	}
 	return r.from.output
 }
@@ -37,7 +38,7 @@ func (b *builder) declareSteps() {
 			return
 		}
 		p := &producer{name: e.key, path: path, node: e.value, step: &Step{Name: e.key, Line: e.line}, event: -1}
-		p.late = text(e.value.get("window").get("late-output"))
+		p.declare()
 		b.producers[e.key] = p
 		b.order = append(b.order, p)
 	})
@@ -55,10 +56,14 @@ func (b *builder) resolveAll() {
 		if p.step == nil {
 			continue
 		}
-		p.refs = b.resolveFrom(p.node.get("from"), p.path+".from")
-		for _, r := range p.refs {
-			p.step.From = append(p.step.From, r.StreamRef)
+		if p.isJoin() {
+			for i, field := range []string{"left", "right"} {
+				p.sides[i].refs = b.resolveFrom(p.node.get(p.operation).get(field), p.sides[i].path)
+			}
+			continue
 		}
+		p.sides[0].refs = b.resolveFrom(p.node.get("from"), p.sides[0].path)
+		p.step.From = p.sides[0].streams()
 	}
 	for _, s := range b.sinks {
 		s.refs = b.resolveFrom(s.node.get("from"), s.path+".from")
@@ -108,29 +113,53 @@ func (b *builder) resolveRef(n *node, path string) ref {
 	case p.source != nil:
 		b.wrong(n, path, "%s is a source, and a source has no other outputs; write %s", name, name)
 		return r
-	case p.late == "" && b.mayHaveOutputs(p):
-		return r
-	case p.late != output:
-		known := "it has none beside its main one"
-		if p.late != "" {
-			known = "did you mean " + name + "." + p.late + "?"
-		} else if p.node.get("window") != nil {
-			known += "; late-output in its window makes one for late records"
-		}
-		b.wrong(n, path, "The step %s has no output %s; %s", name, quote(output), known)
-		return r
 	default:
-		p.lateUsed = true
+		i := slices.IndexFunc(p.extras, func(x *extra) bool { return x.name == output })
+		if i < 0 {
+			if !p.mayHaveOutputs() {
+				b.wrong(n, path, "The step %s has no output %s; %s", name, quote(output), p.knownOutputs(n.text))
+			}
+			return r
+		}
+		r.extra = p.extras[i]
+		r.extra.used = true
 	}
 	r.from = p
 	return r
 }
 
+// knownOutputs ends a sentence about an output that a step does not have.
+func (p *producer) knownOutputs(wrong string) string {
+	known := make([]string, len(p.extras))
+	for i, x := range p.extras {
+		known[i] = p.name + "." + x.name
+	}
+	switch near := nearest(wrong, known); {
+	case near != "":
+		return "did you mean " + near + "?"
+	case len(known) > 0:
+		return "did you mean " + strings.Join(known, " or ") + "?"
+	case p.operation == windowOperation:
+		return "it has none beside its main one; late-output in its window makes one for late records"
+	case p.operation == intervalJoinOperation:
+		return "it has none beside its main one; late-left and late-right make them for late rows"
+	}
+	return "it has none beside its main one"
+}
+
 // mayHaveOutputs tells of a step whose outputs are not known because of what
 // is not offered yet or was not understood.
-func (b *builder) mayHaveOutputs(p *producer) bool {
-	late := p.node.get("window").get("late-output")
-	return !p.node.ok || late != nil && !late.ok || p.node.get("interval-join") != nil || p.node.get("window-join") != nil || p.node.get("apply") != nil
+func (p *producer) mayHaveOutputs() bool {
+	if !p.node.ok || p.node.get("apply") != nil {
+		return true
+	}
+	operation := p.node.get(p.operation)
+	for _, name := range []string{"late-output", "late-left", "late-right"} {
+		if n := operation.get(name); operation != nil && !operation.ok || n != nil && !n.ok {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *builder) unknownStream(n *node, name, path string) {
@@ -156,11 +185,11 @@ func (b *builder) sortSteps() bool {
 	visit = func(p *producer) {
 		state[p] = visiting
 		trail = append(trail, p)
-		for i := range p.refs {
-			switch q := p.refs[i].from; {
+		for r := range p.reads {
+			switch q := r.from; {
 			case q == nil || state[q] == done:
 			case state[q] == visiting:
-				b.cycle(&p.refs[i], trail[slices.Index(trail, q):])
+				b.cycle(r, trail[slices.Index(trail, q):])
 				sound = false
 			default:
 				visit(q)
@@ -253,6 +282,7 @@ func schemaDifference(a StreamRef, s *stream.Schema, b StreamRef, t *stream.Sche
 func (b *builder) joinSinks() {
 	for _, s := range b.sinks {
 		s.input = b.joinSchemas(s.refs)
+		b.sinkChanges(s)
 	}
 }
 
@@ -262,12 +292,13 @@ func (b *builder) warnUnused() {
 		switch {
 		case p.source != nil && !p.used:
 			b.warn(p.node, p.path, "Nobody reads the source %s", p.name)
-		case p.step != nil && !p.used && !p.lateUsed:
+		case p.step != nil && !p.used && !slices.ContainsFunc(p.extras, func(x *extra) bool { return x.used }):
 			b.warn(p.node, p.path, "Nobody reads the step %s", p.name)
 		}
-		if p.step != nil && p.late != "" && !p.lateUsed {
-			n := p.node.get("window").get("late-output")
-			b.warn(n, p.path+".window.late-output", "Nobody reads the output %s.%s, so late records are only counted", p.name, p.late)
+		for _, x := range p.extras {
+			if !x.used {
+				b.warn(x.node, x.field, "Nobody reads the output %s.%s, so late records are only counted", p.name, x.name)
+			}
 		}
 	}
 	for _, m := range b.job.Modules {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata an
 // JSON in files NAME.wasm) and environment, and tells plan and warnings or
 // problems.
 func run(a *txtar.Archive) string {
-	o := Options{File: "job.yaml", Dir: "/jobs", Getenv: func(string) (string, bool) { return "", false }}
+	o := Options{File: "job.yaml", Dir: "/jobs", Getenv: func(string) (string, bool) { return "", false }, Zone: time.LoadLocation}
 	var text []byte
 	manifests := map[string][]byte{}
 	for _, f := range a.Files {

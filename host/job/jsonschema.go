@@ -14,6 +14,7 @@ func JSONSchema() []byte {
 		{"$schema", "http://json-schema.org/draft-07/schema#"}, // what editors' YAML plugins know best
 		{"title", "wasmstream job"},
 	}, jsonShape(jobShape, true)...)
+	schema = append(schema, member{"definitions", object{{triggerShape.ref, jsonEither(triggerShape)}}})
 	text, err := json.Marshal(schema)
 	if err != nil {
 		panic(err) // a mistake in the table, which a test would have found
@@ -84,11 +85,11 @@ func jsonShape(s *shape, required bool) object {
 	case isList:
 		o = object{{"type", "array"}, {"minItems", 1}, {"items", jsonShape(s.of, false)}}
 	case isEither:
-		var either []object
-		for _, e := range s.either {
-			either = append(either, jsonShape(e, false))
+		if s.ref != "" { // it holds itself; in an allOf, or draft 7 would not see what stands beside it
+			o = object{{"allOf", []object{{{"$ref", "#/definitions/" + s.ref}}}}}
+			break
 		}
-		o = object{{"anyOf", either}}
+		o = jsonEither(s)
 	case isScalar:
 		o = object{{"type", []string{"string", "number", "boolean", "null"}}}
 	case isText, isType:
@@ -97,6 +98,8 @@ func jsonShape(s *shape, required bool) object {
 		o = pattern(namePattern)
 	case isInteger:
 		o = append(object{{"type", []string{"integer", "string"}}, {"minimum", s.min}, {"maximum", s.max}}, member{"pattern", strings.TrimPrefix(variable, "|")})
+	case isNumber:
+		o = object{{"type", []string{"number", "string"}}, {"pattern", strings.TrimPrefix(variable, "|")}}
 	case isFlag:
 		o = object{{"type", "boolean"}}
 	case isWord:
@@ -121,6 +124,14 @@ func jsonShape(s *shape, required bool) object {
 		o = append(o, member{"examples", []string{s.example}})
 	}
 	return o
+}
+
+func jsonEither(s *shape) object {
+	var either []object
+	for _, e := range s.either {
+		either = append(either, jsonShape(e, false))
+	}
+	return object{{"anyOf", either}}
 }
 
 // jsonFields describes a mapping of fixed fields. What is not offered yet is

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"time"
+
 	"github.com/wasmstream/wasmstream/abi"
 )
 
@@ -15,6 +17,8 @@ type Options struct {
 	// Manifest reads the manifest of a module without running it; only Name, Path,
 	// Shown, Digest and Line of m are set. nil: modules are refused.
 	Manifest func(m Module) (*abi.Manifest, error)
+	// Zone looks up a time zone by its name; nil: windows with a time-zone are refused.
+	Zone func(name string) (*time.Location, error)
 	// Test is the mode of scenarios: the script stands in for every connector, so
 	// all of them are Connector.Test in the plan, also those that are not offered
 	// yet, and `test: {}` is allowed.

@@ -178,13 +178,22 @@ type Step struct {
 	Line          int
 }
 
-// Reads lists the streams that the step reads, those of a join's left side first.
-func (s *Step) Reads() []StreamRef {
+// Sides are the left and right side of a join, nil of other steps.
+func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
-		return slices.Concat(s.WindowJoin.Left.From, s.WindowJoin.Right.From)
+		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
 	case s.IntervalJoin != nil:
-		return slices.Concat(s.IntervalJoin.Left.From, s.IntervalJoin.Right.From)
+		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	}
+	return nil
+}
+
+// Reads lists the streams that the step reads, those of a join's left side
+// first. A stream that both sides read is there twice.
+func (s *Step) Reads() []StreamRef {
+	if sides := s.Sides(); sides != nil {
+		return slices.Concat(sides[0].From, sides[1].From)
 	}
 	return s.From
 }
@@ -209,7 +218,7 @@ var outputWords = [...]string{Append: "append", Update: "update", Changelog: "ch
 // Aggregates or by Function, never both.
 type Window struct {
 	Options      window.Options
-	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner is a session of Gap 0
+	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner.GapByRecord
 	TriggerField int    // column of Input that a delta trigger compares, a number; -1 without one
 	EvictorField int    // column of Input that a delta evictor compares, a number; -1 without one
 	LateOutput   string // "": late records are dropped and counted

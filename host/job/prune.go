@@ -9,9 +9,17 @@ type class struct {
 	parent *class // nil for the one that stands for the set
 	schema *stream.Schema
 	used   []bool
+	feeds  []feed // of the representative: where its columns come from
 	// Of the representative, once pruned.
 	pruned *stream.Schema
 	at     []int // column of schema → column of pruned
+}
+
+// feed tells that columns of a join's output are columns of one of its sides:
+// those from first on, all of the side's.
+type feed struct {
+	first int
+	from  *class
 }
 
 func newClass(s *stream.Schema) *class { return &class{schema: s, used: make([]bool, s.Len())} }
@@ -35,7 +43,8 @@ func (c *class) join(d *class) {
 	for i, u := range b.used {
 		a.used[i] = a.used[i] || u
 	}
-	b.parent, b.used = a, nil
+	a.feeds = append(a.feeds, b.feeds...)
+	b.parent, b.used, b.feeds = a, nil, nil
 }
 
 func (c *class) use(columns ...int) {
@@ -79,15 +88,16 @@ func (c *class) move(columns []int) {
 	}
 }
 
-// pruner has the class of each producer's main output and of each step's input.
+// pruner has the class of each producer's main output and of what each side of
+// a step reads.
 type pruner struct {
 	out map[*producer]*class
-	in  map[*producer]*class
+	in  map[*side]*class
 }
 
 func (u *pruner) of(r ref) *class {
-	if r.Output != "" {
-		return u.in[r.from] // late records leave as they came
+	if r.extra != nil {
+		return u.in[r.extra.of] // late records leave as they came
 	}
 	return u.out[r.from]
 }
@@ -95,7 +105,7 @@ func (u *pruner) of(r ref) *class {
 // prune leaves out the columns that nobody uses and sets all schemas of the
 // plan. Demand flows against the records, and sideways through unions.
 func (b *builder) prune() {
-	u := &pruner{out: map[*producer]*class{}, in: map[*producer]*class{}}
+	u := &pruner{out: map[*producer]*class{}, in: map[*side]*class{}}
 	for _, p := range b.order {
 		if p.source != nil {
 			u.out[p] = newClass(p.output)
@@ -112,6 +122,7 @@ func (b *builder) prune() {
 			sinks[i].join(u.of(r))
 		}
 	}
+	u.spread(b.order)
 	for _, p := range b.order {
 		if s := p.source; s != nil {
 			c := u.out[p].project()
@@ -121,19 +132,7 @@ func (b *builder) prune() {
 			}
 			continue
 		}
-		in := u.in[p].project()
-		p.step.Input, p.step.Output = in.pruned, u.out[p].project().pruned
-		in.move(p.step.KeyBy)
-		if w := p.step.Window; w != nil {
-			for i := range w.Aggregates {
-				if a := &w.Aggregates[i]; a.Column >= 0 {
-					a.Column = in.at[a.Column]
-				}
-			}
-			if w.Function != nil {
-				in.move(w.Function.Input)
-			}
-		}
+		u.settle(p)
 	}
 	for i, s := range b.sinks {
 		s.sink.Input = sinks[i].project().pruned
@@ -142,16 +141,34 @@ func (b *builder) prune() {
 
 // step notes what a step uses of what it reads.
 func (u *pruner) step(p *producer) {
-	in := newClass(p.input)
-	u.in[p] = in
-	for _, r := range p.refs {
-		in.join(u.of(r))
+	for _, s := range p.sides {
+		in := newClass(s.input)
+		u.in[s] = in
+		for _, r := range s.refs {
+			in.join(u.of(r))
+		}
+		in.use(s.gap, s.trigger, s.evictor)
 	}
 	w := p.step.Window
-	if w == nil {
-		u.out[p] = in
+	if w == nil && !p.isJoin() {
+		u.out[p] = u.in[p.sides[0]]
 		return
 	}
+	out := newClass(p.output)
+	u.out[p] = out
+	if p.isJoin() {
+		first := 0
+		for i, s := range p.sides {
+			u.in[s].use(p.keys[i]...)
+			out.feeds = append(out.feeds, feed{first, u.in[s]})
+			first += s.input.Len()
+		}
+		for ; first < p.output.Len(); first++ {
+			out.use(first) // the window's bounds
+		}
+		return
+	}
+	in := u.in[p.sides[0]]
 	in.use(p.step.KeyBy...)
 	for _, a := range w.Aggregates {
 		in.use(a.Column)
@@ -159,6 +176,89 @@ func (u *pruner) step(p *producer) {
 	if w.Function != nil {
 		in.use(w.Function.Input...)
 	}
-	u.out[p] = newClass(p.output)
-	u.out[p].useAll() // a window puts out all that it computes
+	out.useAll() // a window puts out all that it computes
+}
+
+// spread takes demand through joins, from what is used of their outputs to
+// their sides, until nothing is added. It comes last because a union may join a
+// set of streams with one that a later step uses.
+func (u *pruner) spread(order []*producer) {
+	type use struct {
+		of     *class
+		column int
+	}
+	var todo []use
+	note := func(c *class, column int) { todo = append(todo, use{c, column}) }
+	seen := map[*class]bool{}
+	for _, p := range order {
+		c := u.out[p].root()
+		if seen[c] || len(c.feeds) == 0 {
+			continue
+		}
+		seen[c] = true
+		for i, used := range c.used {
+			if used {
+				note(c, i)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		next := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, f := range next.of.feeds {
+			from := f.from.root()
+			column := next.column - f.first
+			if column < 0 || column >= len(from.used) || from.used[column] {
+				continue
+			}
+			from.used[column] = true
+			if len(from.feeds) > 0 {
+				note(from, column)
+			}
+		}
+	}
+}
+
+// settle sets a step's schemas and the columns that it names.
+func (u *pruner) settle(p *producer) {
+	step, out := p.step, u.out[p].project()
+	step.Output = out.pruned
+	first := 0
+	for i, s := range p.sides {
+		in := u.in[s].project()
+		for _, column := range []*int{&s.gap, &s.trigger, &s.evictor} {
+			if *column >= 0 {
+				*column = in.at[*column]
+			}
+		}
+		if !p.isJoin() {
+			step.Input = in.pruned
+			in.move(step.KeyBy)
+			continue
+		}
+		plan := step.Sides()[i]
+		plan.Input = in.pruned
+		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
+		in.move(plan.Key)
+		for column, at := range in.at {
+			if out.at[first+column] >= 0 {
+				plan.Output = append(plan.Output, at)
+			}
+		}
+		first += len(in.at)
+	}
+	w := step.Window
+	if w == nil {
+		return
+	}
+	in, s := u.in[p.sides[0]].project(), p.sides[0]
+	w.GapField, w.TriggerField, w.EvictorField = s.gap, s.trigger, s.evictor
+	for i := range w.Aggregates {
+		if a := &w.Aggregates[i]; a.Column >= 0 {
+			a.Column = in.at[a.Column]
+		}
+	}
+	if w.Function != nil {
+		in.move(w.Function.Input)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 		message = scalarProblem(n)
 	case isInteger:
 		message = integerProblem(n, s)
+	case isNumber:
+		message = numberProblem(n)
 	case isFlag:
 		if n.form != boolForm {
 			message = "must be true or false; it is " + n.shown()
@@ -32,7 +35,7 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 		c.checkWord(n, s, path)
 		return
 	default:
-		message = c.textProblem(n, s, path)
+		message = textProblem(n, s)
 	}
 	if message != "" {
 		c.wrong(n, path, "%s %s", last(path), message)
@@ -49,7 +52,7 @@ func scalarProblem(n *node) string {
 }
 
 // textProblem checks what is written as text.
-func (c *checker) textProblem(n *node, s *shape, path string) string {
+func textProblem(n *node, s *shape) string {
 	wanted := map[what]string{isDuration: "a duration", isBytes: "a size", isType: "a Flink SQL type", isCall: "an aggregate", isFunction: "a function"}[s.what]
 	if wanted == "" {
 		wanted = "text"
@@ -86,7 +89,7 @@ func (c *checker) textProblem(n *node, s *shape, path string) string {
 	case isBytes:
 		return bytesProblem(n, s)
 	case isType:
-		return c.checkType(n, path)
+		return checkType(n)
 	case isFunction:
 		if module, function, _ := strings.Cut(n.text, "."); module == "" || function == "" {
 			return fmt.Sprintf("must be a function as module.function; it is %s", quote(n.written))
@@ -104,6 +107,9 @@ func integerProblem(n *node, s *shape) string {
 	if s.min == s.max && v != s.min {
 		return fmt.Sprintf("must be %d; it is %s", s.min, n.shown())
 	}
+	if v < s.min && s.max == math.MaxInt64 {
+		return fmt.Sprintf("must be at least %d; it is %s", s.min, n.shown())
+	}
 	if err != nil || v < s.min || v > s.max {
 		return fmt.Sprintf("must be a number from %d to %d; it is %s", s.min, s.max, n.shown())
 	}
@@ -111,14 +117,24 @@ func integerProblem(n *node, s *shape) string {
 	return ""
 }
 
+// numberProblem wants a number that can be compared with.
+func numberProblem(n *node) string {
+	v, err := floatValue(n, stream.Double)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return "must be a number; it is " + n.shown()
+	}
+	n.float = v
+	return ""
+}
+
 // checkWord takes a word of a closed set. What is not offered yet may also be
-// written as a mapping: {count: 3}.
+// written as a mapping.
 func (c *checker) checkWord(n *node, s *shape, path string) {
 	word, line, column := n.text, n.line, n.column
 	if n.form == mappingForm && len(n.entries) > 0 && len(s.later) > 0 {
 		word, line, column = n.entries[0].key, n.entries[0].line, n.entries[0].column
 	} else if n.form == mappingForm || n.form == listForm || n.form == nullForm {
-		c.wrong(n, path, "%s must be one of %s; it is %s", last(path), strings.Join(s.words, ", "), n.shown())
+		c.wrong(n, path, "%s must be one of %s; it is %s", last(path), strings.Join(slices.Concat(s.words, s.mapped), ", "), n.shown())
 		return
 	}
 	switch {
@@ -126,10 +142,12 @@ func (c *checker) checkWord(n *node, s *shape, path string) {
 		n.ok = true
 	case slices.Contains(s.words, word):
 		c.add(line, column, path, "%s must be the word %s alone; it is a mapping", last(path), word)
+	case slices.Contains(s.mapped, word):
+		c.add(line, column, path, "The word %s needs a value: write {%s: …}", word, word)
 	case slices.Contains(s.later, word):
 		c.later(line, column, path, "The %s %s is not offered yet", last(path), word)
 	default:
-		all := slices.Concat(s.words, s.later)
+		all := slices.Concat(s.words, s.mapped, s.later)
 		known := "it is one of "
 		if len(all) == 1 {
 			known = "it must be "
@@ -138,7 +156,7 @@ func (c *checker) checkWord(n *node, s *shape, path string) {
 	}
 }
 
-func (c *checker) checkType(n *node, path string) string {
+func checkType(n *node) string {
 	t, err := stream.ParseType(n.text)
 	if err != nil {
 		hint := ""
@@ -147,17 +165,8 @@ func (c *checker) checkType(n *node, path string) string {
 		}
 		return "has no valid type: " + err.Error() + hint
 	}
-	if hasNested(t) {
-		c.later(n.line, n.column, path, "The type %s is not offered yet: columns are of plain types so far", t)
-	}
 	n.typ = &t
 	return ""
-}
-
-// hasNested tells whether a type is ARRAY, MAP or ROW, whose text forms the
-// engine does not know yet.
-func hasNested(t stream.Type) bool {
-	return t.Kind == stream.Array || t.Kind == stream.Map || t.Kind == stream.RowType
 }
 
 // expand replaces ${NAME} in a text by the variable of that name.
@@ -252,15 +261,39 @@ func durationProblem(n *node, s *shape) string {
 	ms, message := parseDuration(n.text)
 	switch {
 	case message != "":
-		return quote(n.written) + " " + message
+		return quote(n.written) + " " + message + ourDuration(n.text)
 	case s.min == 1 && ms < 1:
 		return "must be positive; it is " + n.written
 	case s.min == 0 && ms < 0:
 		return "must not be negative; it is " + n.written
+	case ms < s.min:
+		return fmt.Sprintf("must be at least %s; it is %s", formatDuration(s.min), n.written)
 	case ms > s.max:
 		return fmt.Sprintf("must be at most %s; it is %s", formatDuration(s.max), n.written)
 	}
 	n.number = ms
+	return ""
+}
+
+// flinkUnits are the words that Flink's configuration has for our units.
+var flinkUnits = regexp.MustCompile(`\s*(milliseconds?|millis?|ms|seconds?|sec|minutes?|min|hours?|days?|[smhd])\s*`)
+
+// ourDuration proposes how to write what Flink's configuration takes and we do
+// not: "3 s", "10 min".
+func ourDuration(text string) string {
+	const bytesMax = 64
+	if len(text) > bytesMax {
+		return ""
+	}
+	ours := flinkUnits.ReplaceAllStringFunc(strings.ToLower(strings.TrimSpace(text)), func(unit string) string {
+		if unit = strings.TrimSpace(unit); unit == "ms" || strings.HasPrefix(unit, "milli") {
+			return "ms"
+		}
+		return unit[:1]
+	})
+	if ms, message := parseDuration(ours); message == "" && ours != text {
+		return "; did you mean " + formatDuration(ms) + "?"
+	}
 	return ""
 }
 

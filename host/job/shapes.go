@@ -10,6 +10,7 @@ const (
 	isText                     // any text, not empty
 	isName                     // a name of something in the job
 	isInteger                  // a whole number
+	isNumber                   // a finite number
 	isFlag                     // true or false
 	isWord                     // one of a closed set
 	isDuration                 // 1h30m
@@ -34,8 +35,10 @@ type shape struct {
 	noun     string   // isNamed: what a name names
 	columns  bool     // isNamed: names are columns, so any text will do
 	min, max int64    // isInteger, isDuration (ms), isBytes
-	words    []string // isWord
-	later    []string // isWord: words, and fields of a mapping, that are not offered yet
+	words    []string // isWord; isFields: what may stand alone instead of the mapping
+	later    []string // isWord: words that are not offered yet
+	mapped   []string // isWord: what takes a value, so is written as a mapping
+	ref      string   // the name under which the JSON Schema describes the shape once
 	either   []*shape // isEither
 	choose   func(*node) *shape
 	example  string // what an error shows as right
@@ -64,11 +67,13 @@ const (
 	RecordBytesMin       = 1 << 10
 	RecordBytesMax       = 1 << 30 // offsets within a row have 32 bits
 	NameBytesMax         = 128
-	ColumnsMax           = 1000 // of a schema or an aggregate
+	ColumnsMax           = 1000              // of a schema, an aggregate or a join's output
+	SpanMax              = 100_000_000 * day // ms; of windows, gaps, intervals: sums with a date of our calendar fit an int64
 	parallelismDefault   = 1
 	keyGroupsDefault     = 128
 	bufferTimeoutDefault = 5 // ms
 	recordBytesDefault   = 16 << 20
+	day                  = 86_400_000 // ms
 )
 
 // reservedOutput is where records go that a function failed on.
@@ -77,14 +82,18 @@ const reservedOutput = "failed"
 var (
 	scalarShape   = &shape{what: isScalar}
 	textShape     = &shape{what: isText}
+	numberShape   = &shape{what: isNumber}
 	columnShape   = &shape{what: isText, doc: "A column."}
 	flagShape     = &shape{what: isFlag}
 	nameShape     = &shape{what: isName}
 	functionShape = &shape{what: isFunction, doc: "A function of a module.", example: "delays.sum"}
+	columnsShape  = &shape{what: isList, of: columnShape, example: "[user_id]"}
 	callShape     = &shape{what: isCall, doc: "count, sum(column), min(column), max(column) or avg(column).", example: "sum(delay)"}
 	refShape      = &shape{what: isText, doc: "A source, a step, or an output of a step.", example: "step.late"}
 	anyTimeShape  = &shape{what: isDuration, min: math.MinInt64, max: math.MaxInt64, example: "15m"}
 	positiveShape = &shape{what: isDuration, min: 1, max: math.MaxInt64, example: "1h30m"}
+	spanShape     = &shape{what: isDuration, min: 1, max: SpanMax, example: "1h30m"}
+	boundShape    = &shape{what: isDuration, min: -SpanMax, max: SpanMax, example: "-15m"}
 	periodShape   = &shape{what: isDuration, min: 0, max: math.MaxInt64, example: "5s"}
 )
 
@@ -95,6 +104,7 @@ var jobShape = &shape{what: isFields, doc: "A wasmstream job.", fields: []field{
 	{name: "parallelism", doc: "How many tasks share each step's keys; default 1.", shape: &shape{what: isInteger, min: 1, max: ParallelismMax}},
 	{name: "max-parallelism", doc: "The number of key groups, fixed for the life of the job's state; default 128.", shape: &shape{what: isInteger, min: 1, max: ParallelismMax}},
 	{name: "buffer-timeout", doc: "The longest that a record waits for its batch to fill; default 5ms.", shape: &shape{what: isDuration, min: 0, max: BufferTimeoutMax, example: "5ms"}},
+	{name: "compatibility", doc: "Where Flink's releases differ: which of them to follow.", shape: compatibilityShape},
 	{name: "checkpoint", later: true, connector: true},
 	{name: "modules", doc: "Wasm modules, by the names that functions are called by.", shape: &shape{what: isNamed, noun: "module", of: moduleShape}},
 	{name: "sources", doc: "Where records come from.", required: true, shape: &shape{what: isNamed, noun: "source", of: sourceShape}},
@@ -122,13 +132,30 @@ var sourceShape = &shape{what: isFields, fields: []field{
 	{name: "schema", doc: "The records' columns with their Flink SQL types.", required: true, shape: &shape{what: isNamed, noun: "column", columns: true, of: &shape{what: isType, example: "BIGINT"}}},
 	{name: "event-time", doc: "The column that holds a record's event time: TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch.", shape: columnShape},
 	{name: "ingestion-time", doc: "Stamp records with the clock as they are read.", shape: flagShape},
-	{name: "watermark", doc: "How event time moves on; without it only the end of input moves it.", shape: &shape{what: isFields, fields: []field{
-		{name: "max-out-of-orderness", doc: "How much later than the latest record an older one may come; default 0s.", shape: periodShape},
-		{name: "idle-timeout", doc: "After this long without records the source holds nothing up; by default never.", shape: positiveShape},
-		{name: "emit", doc: "periodic (every 200ms; the default) or on-event (after every record: the result is then a function of the input alone).", shape: &shape{what: isWord, words: []string{"periodic", "on-event"}}},
-	}}},
+	{name: "watermark", doc: "How event time moves on; without it only the end of input moves it.", shape: watermarkShape},
 	{name: "on-error", doc: "What becomes of the job when a record cannot be decoded: fail (default), or skip it, count and report.", shape: &shape{what: isWord, words: []string{"fail", "skip"}, later: []string{"dead-letter"}}},
 }, one: []choice{{noun: "connector", names: []string{"file", "kafka", "test"}}}}
+
+var watermarkShape = &shape{what: isFields, fields: []field{
+	{name: "strategy", doc: "bounded (max-out-of-orderness behind the latest record; the default), monotonous (records come in order) or none (only the end of input moves time).", shape: &shape{what: isWord, words: strategyWords[:]}},
+	{name: "max-out-of-orderness", doc: "How much later than the latest record an older one may come; default 0s.", shape: periodShape},
+	{name: "idle-timeout", doc: "After this long without records the source holds nothing up; by default never.", shape: positiveShape},
+	{name: "emit", doc: "periodic (every 200ms; the default) or on-event (after every record: the result is then a function of the input alone).", shape: &shape{what: isWord, words: []string{"periodic", "on-event"}}},
+	{name: "alignment", doc: "Hold the source back while it is ahead of the others of a group.", shape: &shape{what: isFields, fields: []field{
+		{name: "group", doc: "The group's name; sources that name it wait for each other.", required: true, shape: nameShape},
+		{name: "max-drift", doc: "How far ahead of the group's lowest watermark the source may be.", required: true, shape: periodShape},
+	}}},
+}}
+
+// compatibilityShape: each switch is one behaviour that a named Flink ticket
+// changed; flink says which release's they all are unless said otherwise.
+var compatibilityShape = &shape{what: isFields, fields: []field{
+	{name: "flink", doc: "The release (its last patch) that the switches below follow by default; in quotes, default \"2.3\".", shape: &shape{what: isWord, words: flinkReleases}},
+	{name: "cleanup-after-empty-firing", doc: "A window that fires without contents is forgotten in time (FLINK-33192) instead of never.", shape: flagShape},
+	{name: "flush-when-all-idle", doc: "When the last input of a union turns idle, the watermark becomes the highest of all (FLINK-40475), instead of only if that input held it back.", shape: flagShape},
+	{name: "max-of-idle", doc: "When all partitions of a source or both sides of an interval join are idle, the watermark becomes the highest of theirs (FLINK-38454) instead of staying.", shape: flagShape},
+	{name: "idle-clock-pauses", doc: "While a source is held back its idle-timeout does not run (FLINK-35886).", shape: flagShape},
+}}
 
 var fromList = &shape{what: isList, of: refShape, example: "[a, b]"}
 
@@ -157,49 +184,3 @@ func required(f field) field {
 	f.required = true
 	return f
 }
-
-var stepShape = &shape{what: isFields, fields: []field{
-	fromField,
-	{name: "key-by", doc: "The columns that records are grouped by.", shape: &shape{what: isList, of: columnShape, example: "[user_id]"}},
-	{name: "window", doc: "Group a key's records by time; needs key-by and aggregate.", shape: windowShape},
-	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
-	{name: "apply", later: true},
-	{name: "interval-join", later: true},
-	{name: "window-join", later: true},
-	{name: "output", later: true},
-	{name: "on-fault", later: true},
-	{name: "changes", doc: "ignore: take changes (-U, +U, -D) as plain records.", shape: &shape{what: isWord, words: []string{"ignore"}}},
-}}
-
-var windowShape = &shape{what: isFields, fields: []field{
-	{name: "tumbling", doc: "Windows of one size, one after the other.", shape: &shape{what: isFields, fields: []field{
-		{name: "size", doc: "How long a window is.", required: true, shape: positiveShape},
-		{name: "offset", doc: "Moves all windows; smaller than size. Default 0s.", shape: anyTimeShape},
-		{name: "time", doc: "Whose time: event (default).", shape: &shape{what: isWord, words: []string{"event"}, later: []string{"processing"}}},
-		{name: "time-zone", later: true},
-	}}},
-	{name: "sliding", later: true},
-	{name: "session", later: true},
-	{name: "global", later: true},
-	{name: "wasm", later: true},
-	{name: "trigger", doc: "When a window puts out its result: event-time, the default, when the watermark passes its end.", shape: &shape{what: isWord, words: []string{"event-time"}, later: []string{
-		"processing-time", "never", "end-of-stream", "count", "continuous-event-time", "continuous-processing-time", "purging", "delta", "timeout", "wasm"}}},
-	{name: "evictor", later: true},
-	{name: "allowed-lateness", doc: "How long after its end a window still takes records; each puts out the result again. Default 0s.", shape: periodShape},
-	{name: "late-output", doc: "Makes the output STEP.NAME of the records that came too late; without it they are dropped and counted.", shape: nameShape},
-}, one: []choice{{noun: "assigner", names: []string{"tumbling", "sliding", "session", "global", "wasm"}}}}
-
-var columnsShape = &shape{what: isNamed, noun: "column", columns: true, of: callShape}
-
-var wasmShape = &shape{what: isFields, fields: []field{
-	{name: "wasm", doc: "The function, as module.function.", required: true, shape: functionShape},
-	{name: "with", doc: "The function's parameters.", shape: &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}},
-}}
-
-// aggregateShape: an output column cannot be called wasm.
-var aggregateShape = &shape{what: isEither, either: []*shape{columnsShape, wasmShape}, choose: func(n *node) *shape {
-	if n.get("wasm") != nil {
-		return wasmShape
-	}
-	return columnsShape
-}}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -15,45 +14,166 @@ const (
 	windowEnd   = "window_end"
 )
 
-// operations are the fields of a step of which it has at most one.
-var operations = []string{"window", "interval-join", "window-join"}
+// operations are the fields of a step of which it has at most one. A
+// window-join has a window of its own.
+var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation}
 
-// buildStep binds one step to the streams it reads, whose schemas are known by
-// now or not to be known.
+const (
+	windowOperation       = "window"
+	intervalJoinOperation = "interval-join"
+	windowJoinOperation   = "window-join"
+)
+
+func (p *producer) isJoin() bool {
+	return p.operation == intervalJoinOperation || p.operation == windowJoinOperation
+}
+
+// declare finds out what a step does and which outputs it has.
+func (p *producer) declare() {
+	newSide := func(shown, path string) *side {
+		return &side{shown: shown, path: p.path + path, gap: -1, trigger: -1, evictor: -1}
+	}
+	for _, name := range operations {
+		if p.node.get(name) != nil {
+			p.operation = name // a join before a window
+		}
+	}
+	if p.isJoin() {
+		at := "." + p.operation
+		p.sides = []*side{newSide("The left side of the step "+p.name, at+".left"), newSide("The right side of the step "+p.name, at+".right")}
+	} else {
+		p.sides = []*side{newSide("The step "+p.name, ".from")}
+	}
+	add := func(field string, of *side) {
+		n := p.node.get(p.operation).get(field)
+		if name := text(n); name != "" {
+			p.extras = append(p.extras, &extra{name: name, of: of, field: p.path + "." + p.operation + "." + field, node: n})
+		}
+	}
+	switch p.operation {
+	case windowOperation:
+		add("late-output", p.sides[0])
+	case intervalJoinOperation:
+		add("late-left", p.sides[0])
+		add("late-right", p.sides[1])
+	}
+}
+
+// late is the name of the output for what comes too late of a side, "" without.
+func (p *producer) late(of *side) string {
+	for _, x := range p.extras {
+		if x.of == of {
+			return x.name
+		}
+	}
+	return ""
+}
+
+// reads goes through everything that a step reads.
+func (p *producer) reads(yield func(*ref) bool) {
+	for _, s := range p.sides {
+		for i := range s.refs {
+			if !yield(&s.refs[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (s *side) streams() []StreamRef {
+	var list []StreamRef
+	for _, r := range s.refs {
+		list = append(list, r.StreamRef)
+	}
+	return list
+}
+
+// look finds out about the streams of a side, which are known by now or not to
+// be known.
+func (b *builder) look(s *side) {
+	s.input = b.joinSchemas(s.refs)
+	for i := range s.refs {
+		r := &s.refs[i]
+		if r.from == nil {
+			continue
+		}
+		changing := r.from.changing
+		if r.extra != nil {
+			changing = r.extra.of.changing != ""
+		} else if r.from.timeless != "" {
+			s.timeless = r.from.timeless
+		}
+		if changing && s.changing == "" {
+			s.changing = r.String()
+		}
+	}
+}
+
+// buildStep binds one step to the streams it reads.
 func (b *builder) buildStep(p *producer) {
 	if !p.node.ok {
 		return
 	}
-	p.input = b.joinSchemas(p.refs)
-	if !b.checkOperation(p) {
+	for _, s := range p.sides {
+		b.look(s)
+	}
+	p.findOrigins()
+	sound := b.checkOperation(p)
+	b.checkOutputs(p)
+	b.combine(p)
+	p.step.IgnoreChanges = text(p.node.get("changes")) == "ignore"
+	if !sound {
 		return
 	}
-	for _, r := range p.refs {
-		if r.from != nil && r.from.timeless != "" {
-			p.timeless = r.from.timeless
+	switch p.operation {
+	case windowOperation:
+		b.buildWindow(p)
+	case windowJoinOperation:
+		b.buildWindowJoin(p)
+	case intervalJoinOperation:
+		b.buildIntervalJoin(p)
+	default:
+		s := p.sides[0]
+		p.output, p.timeless, p.changing = s.input, s.timeless, s.changing != ""
+		p.step.Changing = p.changing
+		if n := p.node.get("changes"); n != nil {
+			b.warn(n, p.path+".changes", "changes: ignore does nothing in the step %s, which hands records on as they are", p.name)
 		}
-	}
-	n := p.node.get("window")
-	if n == nil {
-		p.output = p.input
 		return
 	}
-	if p.timeless != "" {
-		b.wrong(n, p.path+".window", "Windows of event time need a timestamp in each record, and the source %s gives none: give it event-time or ingestion-time", p.timeless)
-		p.timeless = ""
+	b.refuseChanges(p)
+}
+
+// refuseChanges: a keyed step would count a change as one more record.
+func (b *builder) refuseChanges(p *producer) {
+	if p.step.IgnoreChanges || p.node.has("changes") {
+		return
 	}
-	p.step.Window = b.window(p, n)
-	keys := b.keyBy(p)
-	fields := slices.Clone(keys)
-	added, known := b.aggregate(p)
-	fields = append(fields, added...)
-	fields = append(fields, stream.Field{Name: windowStart, Type: bigint}, stream.Field{Name: windowEnd, Type: bigint})
-	if known && keys != nil && b.checkClash(p, fields, len(keys)) {
-		p.output = stream.MustSchema(fields...)
+	for _, s := range p.sides {
+		if s.changing == "" {
+			continue
+		}
+		n := s.refs[0].node
+		b.wrong(n, s.path, "%s reads %s, which takes results back (-U, +U, -D), and would count every change as one more record; say changes: ignore if that is meant, or let that stream's output be append", s.shown, s.changing)
 	}
 }
 
-var bigint = stream.Type{Kind: stream.BigInt}
+// sinkChanges notes whether a sink gets changes, which a file tells in a field
+// of its own.
+func (b *builder) sinkChanges(s *sinkInfo) {
+	for i := range s.refs {
+		r := &s.refs[i]
+		if r.from != nil && (r.extra == nil && r.from.changing || r.extra != nil && r.extra.of.changing != "") {
+			s.sink.Changing = true
+		}
+	}
+	if s.sink.Changing && s.sink.Connector.File != nil && s.input != nil && s.input.Index(changeField) >= 0 {
+		b.wrong(s.node, s.path, "The sink %s writes the kind of a change as the field %s, and its records have a column of that name", s.sink.Name, changeField)
+	}
+}
+
+// changeField is what a file's records have in front when they may be changes.
+const changeField = "op"
 
 // checkOperation wants exactly one operation with all that belongs to it; a
 // union or pass-through is a step with nothing but from.
@@ -64,28 +184,28 @@ func (b *builder) checkOperation(p *producer) bool {
 			there = append(there, name)
 		}
 	}
-	n := p.node
-	window, from := n.get("window"), n.get("from")
-	if slices.Contains(there, "window-join") {
-		there = slices.DeleteFunc(there, func(s string) bool { return s == "window" }) // it has a window of its own
+	if p.operation == windowJoinOperation {
+		there = slices.DeleteFunc(there, func(s string) bool { return s == windowOperation })
 	}
-	if len(there) > 1 {
+	n := p.node
+	switch {
+	case len(there) > 1:
 		b.wrong(n.get(there[1]), p.path+"."+there[1], "A step has one operation; the step %s has %s", p.name, strings.Join(there, " and "))
 		return false
-	}
-	if len(there) == 1 && there[0] != "window" {
-		return false // not offered yet, which was told
-	}
-	if from == nil && !n.has("from") {
+	case p.isJoin():
+		return b.checkJoin(p)
+	case !n.has("from"):
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
 	}
-	if window != nil {
+	if window := n.get(windowOperation); window != nil {
 		return window.ok
 	}
-	if n.has("window") {
-		return false
+	for _, name := range operations {
+		if n.has(name) {
+			return false
+		}
 	}
-	for _, name := range []string{"aggregate", "key-by", "apply"} {
+	for _, name := range []string{"aggregate", "key-by", "apply", "output"} {
 		if n.get(name) != nil {
 			b.wrong(n, p.path, "The step %s has %s and no operation that it belongs to: the field window is missing", p.name, name)
 			return false
@@ -94,27 +214,37 @@ func (b *builder) checkOperation(p *producer) bool {
 	return true
 }
 
-func (b *builder) window(p *producer, n *node) *Window {
-	w := &Window{LateOutput: p.late, GapField: -1, TriggerField: -1, EvictorField: -1}
-	w.Options.AllowedLateness = number(n.get("allowed-lateness"), 0)
-	at := p.path + ".window"
-	if late := n.get("late-output"); p.late == reservedOutput {
-		b.wrong(late, at+".late-output", "The output name %s is reserved for records that a function failed on; late-output needs another one", reservedOutput)
+// checkJoin refuses what belongs to other steps.
+func (b *builder) checkJoin(p *producer) bool {
+	for _, f := range []struct{ name, hint string }{
+		{"from", "left and right say what it reads"},
+		{"key-by", "left-key and right-key are its key"},
+		{"aggregate", "it puts out pairs of rows, which a step after it can aggregate"},
+		{"output", "a pair is never taken back"},
+	} {
+		if n := p.node.get(f.name); n != nil {
+			b.wrong(n, p.path+"."+f.name, "A join has no %s: %s", f.name, f.hint)
+		}
 	}
-	t := n.get("tumbling")
-	if t == nil || !t.ok {
-		return w
+	if p.operation == windowJoinOperation && !p.node.has(windowOperation) {
+		b.wrong(p.node, p.path, "The step %s has a window-join and no window: a pair is two rows in the same tumbling, sliding or session window", p.name)
 	}
-	a := &w.Options.Assigner
-	a.Kind, a.Size, a.Offset = window.Tumbling, number(t.get("size"), 0), number(t.get("offset"), 0)
-	if o := t.get("offset"); a.Size > 0 && o != nil && o.ok && (a.Offset >= a.Size || a.Offset <= -a.Size) {
-		b.wrong(o, at+".tumbling.offset", "The offset must be smaller than the window's size, which is %s; it is %s", formatDuration(a.Size), o.written)
-	}
-	if p.late == "" && n.get("late-output") == nil {
-		b.warn(n, at, "Records that come too late for the windows of %s are dropped and only counted; late-output makes a stream of them", p.name)
-	}
-	return w
+	return p.node.get(p.operation).ok
 }
+
+// checkOutputs wants names that can be told apart.
+func (b *builder) checkOutputs(p *producer) {
+	for i, x := range p.extras {
+		if x.name == reservedOutput {
+			b.wrong(x.node, x.field, "The output name %s is reserved for records that a function failed on; %s needs another one", reservedOutput, last(x.field))
+		}
+		if i > 0 && p.extras[0].name == x.name {
+			b.wrong(x.node, x.field, "The output %s.%s would have the late rows of both sides; give each side's output a name of its own", p.name, x.name)
+		}
+	}
+}
+
+var bigint = stream.Type{Kind: stream.BigInt}
 
 // keyBy finds the key's columns; nil if one of them is not known.
 func (b *builder) keyBy(p *producer) []stream.Field {
@@ -126,39 +256,57 @@ func (b *builder) keyBy(p *producer) []stream.Field {
 		b.wrong(p.node, p.path, "The step %s has a window and no key-by, the columns that its records are grouped by", p.name)
 		return nil
 	}
-	if !n.ok || p.input == nil {
-		return nil
-	}
 	var keys []stream.Field
+	p.step.KeyBy, keys = b.key(p.sides[0], n, at)
+	return keys
+}
+
+// key finds the columns of a key; no fields if one of them is not known.
+func (b *builder) key(s *side, n *node, at string) ([]int, []stream.Field) {
+	if n == nil || !n.ok || s.input == nil {
+		return nil, nil
+	}
+	var columns []int
+	var fields []stream.Field
 	sound := true
 	for i, item := range n.items {
 		place := fmt.Sprintf("%s[%d]", at, i)
-		column := b.column(p, item, item.text, place)
+		column := b.column(s, item, item.text, place)
 		if column < 0 {
 			sound = false
 			continue
 		}
-		if slices.Contains(p.step.KeyBy, column) {
+		f := s.input.Fields()[column]
+		switch {
+		case slices.Contains(columns, column):
 			b.wrong(item, place, "The column %s is named twice; a key takes each column once", item.text)
 			continue
+		case holdsMap(f.Type):
+			b.wrong(item, place, "The column %s is %s; a key cannot hold a MAP, whose entries have no order", item.text, f.Type)
+			sound = false
 		}
-		p.step.KeyBy = append(p.step.KeyBy, column)
-		keys = append(keys, p.input.Fields()[column])
+		columns = append(columns, column)
+		fields = append(fields, f)
 	}
 	if !sound {
-		return nil
+		return columns, nil
 	}
-	return keys
+	return columns, fields
 }
 
-// column finds a column of a step's input by name, -1 if it is not there.
-func (b *builder) column(p *producer, n *node, name, path string) int {
-	if !n.ok || p.input == nil {
+func holdsMap(t stream.Type) bool {
+	return t.Kind == stream.Map || t.Elem != nil && holdsMap(*t.Elem) ||
+		slices.ContainsFunc(t.Fields, func(f stream.Field) bool { return holdsMap(f.Type) })
+}
+
+// column finds a column of a side by name, -1 if it is not there.
+func (b *builder) column(s *side, n *node, name, path string) int {
+	if !n.ok || s.input == nil {
 		return -1
 	}
-	i := p.input.Index(name)
+	i := s.input.Index(name)
 	if i < 0 {
-		b.wrong(n, path, "The step %s has no column %s in what it reads%s", p.name, quote(name), b.suggest(name, p.input.Names(), "its columns are "))
+		b.wrong(n, path, "%s has no column %s in what it reads%s", s.shown, quote(name), b.suggest(name, s.input.Names(), "its columns are "))
 	}
 	return i
 }
@@ -201,12 +349,12 @@ func (b *builder) aggregate(p *producer) (fields []stream.Field, known bool) {
 }
 
 // checkClash refuses two columns of one name in a window's output.
-func (b *builder) checkClash(p *producer, fields []stream.Field, keys int) bool {
+func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds int) bool {
 	owner := func(i int) string {
 		switch {
 		case i < keys:
 			return "the key"
-		case i >= len(fields)-2:
+		case i >= len(fields)-bounds:
 			return "the window's bounds"
 		case p.step.Window.Function != nil:
 			return "the function's result"
@@ -221,7 +369,7 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys int) bool 
 		}
 		sound = false
 		n, at := p.node.get("aggregate"), p.path+".aggregate"
-		if i >= len(fields)-2 && j < keys {
+		if i >= len(fields)-bounds && j < keys {
 			n, at = p.node.get("key-by"), p.path+".key-by"
 		}
 		if e := n.get(f.Name); e != nil {

@@ -55,6 +55,7 @@ type node struct {
 	size     int      // nodes in it, repeated ones counted each time
 	expanded bool
 	ok       bool         // its shape was checked and is right
+	float    float64      // of a number that is ok
 	number   int64        // of an integer, duration (ms) or size (bytes) that is ok
 	typ      *stream.Type // of a type that is ok
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -78,7 +79,7 @@ func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
 			return nil, nil, Errors{{s.path, s.jobLine + 1, fmt.Sprintf("the job file %s cannot be read: %v", s.jobFile, err)}}
 		}
 	}
-	options := job.Options{File: file, Dir: m.dir, Getenv: o.Getenv, Test: true}
+	options := job.Options{File: file, Dir: m.dir, Getenv: o.Getenv, Zone: time.LoadLocation, Test: true}
 	if o.Manifest != nil {
 		options.Manifest = m.manifest
 	}

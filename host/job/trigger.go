@@ -1,0 +1,144 @@
+package job
+
+import (
+	"strings"
+
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// triggerKinds are the triggers by name, with the windows that cannot have them.
+var triggerKinds = map[string]struct {
+	kind   window.TriggerKind
+	global bool // global windows cannot: they have no end to wait for
+	timed  bool // time windows cannot
+	merges bool // two of its states can become one when sessions merge
+}{
+	"event-time":                 {window.EventTime, true, false, true},
+	"processing-time":            {window.ProcessingTime, true, false, true},
+	"never":                      {window.Never, false, true, true},
+	"end-of-stream":              {window.EndOfStream, false, true, true},
+	"count":                      {window.Count, false, false, true},
+	"continuous-event-time":      {window.ContinuousEventTime, false, false, true},
+	"continuous-processing-time": {window.ContinuousProcessingTime, false, false, true},
+	"purging":                    {window.Purging, false, false, true},
+	"delta":                      {window.Delta, false, false, false},
+	"timeout":                    {window.Timeout, false, false, false},
+}
+
+// trigger reads a trigger, nil if there is none or it is not right.
+func (b *builder) trigger(p *producer, n *node, at string, a *window.Assigner) *window.Trigger {
+	if n == nil || !n.ok {
+		return nil
+	}
+	if n.form != mappingForm {
+		b.checkPair(n.line, n.column, n.text, at, a)
+		return &window.Trigger{Kind: triggerKinds[n.text].kind}
+	}
+	for _, e := range n.entries {
+		known, ok := triggerKinds[e.key]
+		if !ok {
+			continue
+		}
+		b.checkPair(e.line, e.column, e.key, at, a)
+		if !e.value.ok {
+			return nil
+		}
+		t := &window.Trigger{Kind: known.kind}
+		b.fillTrigger(p, t, e.value, join(at, e.key), a)
+		return t
+	}
+	return nil
+}
+
+// fillTrigger reads the value of a trigger that takes one.
+func (b *builder) fillTrigger(p *producer, t *window.Trigger, n *node, at string, a *window.Assigner) {
+	switch t.Kind {
+	case window.Count:
+		t.Count = n.number
+	case window.ContinuousEventTime, window.ContinuousProcessingTime:
+		t.Interval = n.number
+	case window.Purging:
+		t.Nested = b.trigger(p, n, at, a)
+	case window.Timeout:
+		t.Interval, t.Reset = number(n.get("after"), 0), isTrue(n.get("reset"))
+		t.Nested = b.trigger(p, n.get("trigger"), at+".trigger", a)
+	case window.Delta:
+		t.Threshold = b.delta(p, n, at, func(s *side) *int { return &s.trigger })
+	}
+}
+
+// delta reads {field, threshold}: the field is a column of every side.
+func (b *builder) delta(p *producer, n *node, at string, column func(*side) *int) float64 {
+	f, threshold := n.get("field"), n.get("threshold")
+	if f != nil && f.ok {
+		for _, s := range p.sides {
+			*column(s) = b.numberColumn(s, f, at+".field", "A delta's field", "a number (INT, BIGINT, FLOAT or DOUBLE)", stream.Int, stream.BigInt, stream.Float, stream.Double)
+		}
+	}
+	if threshold == nil || !threshold.ok {
+		return 0
+	}
+	return threshold.float
+}
+
+// checkPair refuses triggers that the windows cannot have.
+func (b *builder) checkPair(line, column int, name, at string, a *window.Assigner) {
+	known := triggerKinds[name]
+	switch {
+	case a == nil: // told already
+	case a.Kind == window.GlobalWindows && known.global:
+		b.add(line, column, at, "The trigger %s waits for a window's end, and global windows have none; %s", name, otherTriggers(a))
+	case a.Kind != window.GlobalWindows && known.timed:
+		b.add(line, column, at, "The trigger %s is for global windows, and windows of time fire at their end; %s", name, otherTriggers(a))
+	case a.Kind == window.Session && !known.merges:
+		b.add(line, column, at, "The trigger %s cannot merge, and sessions do; %s", name, otherTriggers(a))
+	}
+}
+
+// otherTriggers ends a sentence with what the windows can have.
+func otherTriggers(a *window.Assigner) string {
+	var names []string
+	for _, f := range triggerNames() {
+		known := triggerKinds[f]
+		global := a.Kind == window.GlobalWindows
+		if global && !known.global || !global && !known.timed && (known.merges || a.Kind != window.Session) {
+			names = append(names, f)
+		}
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+// triggerNames are in the order of the table of shapes.
+func triggerNames() []string {
+	word := triggerShape.either[0]
+	var names []string
+	for _, name := range append(word.words[:len(word.words):len(word.words)], word.mapped...) {
+		if _, known := triggerKinds[name]; known {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// evictor reads an evictor, nil if there is none or it is not right.
+func (b *builder) evictor(p *producer, n *node, at string) *window.Evictor {
+	if n == nil || !n.ok {
+		return nil
+	}
+	e := &window.Evictor{After: text(n.get("when")) == "after"}
+	switch {
+	case n.get("count") != nil:
+		e.Kind, e.Count = window.ByCount, number(n.get("count"), 0)
+	case n.get("time") != nil:
+		e.Kind, e.Size = window.ByTime, number(n.get("time"), 0)
+	case n.get("delta") != nil:
+		e.Kind = window.ByDelta
+		if d := n.get("delta"); d.ok {
+			e.Threshold = b.delta(p, d, at+".delta", func(s *side) *int { return &s.evictor })
+		}
+	default:
+		return nil
+	}
+	return e
+}
