@@ -156,7 +156,7 @@ func (c *listed) evict() error {
 		}
 	}
 	var err error
-	if c.keep, err = c.evictor.Evict(c.keep, c.times, c.numbers); err != nil {
+	if c.keep, err = c.evictor.Evict(c.keep, len(c.elements), c.times, c.numbers); err != nil {
 		return err
 	}
 	kept := c.elements[:0]
