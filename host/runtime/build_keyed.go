@@ -68,22 +68,21 @@ func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool)
 	if cell = contentsCell; isListed {
 		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
 	}
-	o.backend = state.NewMemory(b.plan.MaxParallelism, contents, trigger, state.Variable, scratch)
+	o.backend = state.NewMemory(b.plan.MaxParallelism, contents, trigger, state.Variable, scratch, state.Variable)
 	return cell
 }
 
 // aggregator makes the state of a windowed step and the function on it.
 func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error) {
 	w := s.Window
-	isListed, bounded := w.Options.Evictor != nil, w.Options.Assigner.Kind != window.GlobalWindows
-	key := s.Input.Project(s.KeyBy)
+	isListed := w.Options.Evictor != nil
 	if w.Function != nil {
 		f := w.Function
 		if !f.Accumulator.IsFixedWidth() {
 			return nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
 		}
 		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed)
-		return b.guest(s, o, cell, newResults(key, f.Result, s.Output, bounded))
+		return b.guest(s, o, cell, b.resultsOf(s, o, f.Result))
 	}
 	calls := make([]aggregate.Call, len(w.Aggregates))
 	for i, a := range w.Aggregates {
@@ -95,9 +94,19 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 	}
 	cell := b.windowCells(o, fn.Accumulator().FixedBytes(), isListed)
 	return &native{
-		fn: fn, backend: o.backend, cell: cell, out: o.out, results: newResults(key, fn.Result(), s.Output, bounded),
+		fn: fn, backend: o.backend, cell: cell, out: o.out, results: b.resultsOf(s, o, fn.Result()),
 		row: make(stream.Row, fn.Result().FixedBytes()),
 	}, nil
+}
+
+// resultsOf lays out what a windowed step puts out, as its output mode has it.
+func (b *builder) resultsOf(s *job.Step, o *windowOperator, aggregate *stream.Schema) results {
+	bounded := s.Window.Options.Assigner.Kind != window.GlobalWindows
+	r := newResults(stream.NewJoin(s.Input.Project(s.KeyBy), aggregate, s.Output), s.Output, bounded)
+	if s.Window.Output != job.Append {
+		r.ledger = &ledger{mode: s.Window.Output, merges: o.merges, backend: o.backend}
+	}
+	return r
 }
 
 // guest makes a Wasm function, in an instance of its own.
@@ -130,7 +139,7 @@ func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, 
 	b.windowCells(o, 0, true)
 	list.backend = o.backend
 	list.fn = &crossProduct{
-		out: o.out, results: newSideResults(s, &j.Left, &j.Right, j.Options.Assigner.Kind != window.GlobalWindows),
+		out: o.out, results: newResults(joinOf(s, &j.Left, &j.Right), s.Output, j.Options.Assigner.Kind != window.GlobalWindows),
 		pads:  [2]stream.Row{nullRow(j.Left.Input), nullRow(j.Right.Input)},
 		outer: outerSides(j.Type),
 	}
@@ -153,12 +162,9 @@ func outerSides(t job.JoinType) [2]bool {
 	return [2]bool{t == job.LeftJoin || t == job.FullJoin, t == job.RightJoin || t == job.FullJoin}
 }
 
-func newSideResults(s *job.Step, l, r *job.Side, bounded bool) results {
-	w := results{join: stream.NewJoinOf(l.Input, l.Output, r.Input, r.Output, s.Output), bounded: bounded}
-	if n := s.Output.Len(); bounded {
-		w.start, w.end = s.Output.Column(n-2), s.Output.Column(n-1)
-	}
-	return w
+// joinOf lays out what a join puts out.
+func joinOf(s *job.Step, l, r *job.Side) *stream.Join {
+	return stream.NewJoinOf(l.Input, l.Output, r.Input, r.Output, s.Output)
 }
 
 func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
@@ -174,7 +180,7 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 	o := &intervalOperator{
 		backend: state.NewMemory(b.plan.MaxParallelism, joinMetaBytes, state.Variable, state.Variable),
 		out:     b.output(job.StreamRef{Name: s.Name}, n), stats: stats, now: stream.MinTime,
-		join: stream.NewJoinOf(j.Left.Input, j.Left.Output, j.Right.Input, j.Right.Output, s.Output),
+		join: joinOf(s, &j.Left, &j.Right),
 		shot: func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
 	}
 	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
@@ -185,11 +191,13 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 		if from.LateOutput != "" {
 			o.sides[i].late = b.output(job.StreamRef{Name: s.Name, Output: from.LateOutput}, n)
 		}
-		if outer[i] {
-			o.delay = max(o.delay, upper-lower) // at least as long as any row waits
-		}
 	}
 	o.sides[right].lower, o.sides[right].upper = negate(upper), negate(lower)
+	for i := range o.sides {
+		if outer[i] {
+			o.delay = max(o.delay, o.sides[i].keptFor())
+		}
+	}
 	return o, o.backend, nil
 }
 

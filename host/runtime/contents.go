@@ -20,6 +20,8 @@ type aggregator interface {
 	merge(into, from state.Ref) error
 	// result puts out the result of the accumulator, for a window.
 	result(r state.Ref, w window.Window) error
+	// retire says that the results of a window will not change any more.
+	retire(r state.Ref, w window.Window)
 	watermark(t stream.EventTime)
 	complete() error
 }
@@ -80,6 +82,7 @@ type listed struct {
 // listFunction is what is made of the records of a firing.
 type listFunction interface {
 	fire(r state.Ref, w window.Window, rows []listedRow) error
+	retire(r state.Ref, w window.Window)
 	pump() bool
 	watermark(t stream.EventTime)
 	complete() error
@@ -191,10 +194,11 @@ func (c *listed) merge(into, from state.Ref) error {
 	return nil
 }
 
-func (c *listed) clear(r state.Ref)            { c.backend.Clear(r, contentsCell) }
-func (c *listed) pump() bool                   { return c.fn.pump() }
-func (c *listed) watermark(t stream.EventTime) { c.fn.watermark(t) }
-func (c *listed) complete() error              { return c.fn.complete() }
+func (c *listed) clear(r state.Ref)                   { c.backend.Clear(r, contentsCell) }
+func (c *listed) retire(r state.Ref, w window.Window) { c.fn.retire(r, w) }
+func (c *listed) pump() bool                          { return c.fn.pump() }
+func (c *listed) watermark(t stream.EventTime)        { c.fn.watermark(t) }
+func (c *listed) complete() error                     { return c.fn.complete() }
 
 // recomputed is an aggregate over a list: computed anew at each firing.
 type recomputed struct{ aggregator }
@@ -280,6 +284,8 @@ func (f *crossProduct) watermark(t stream.EventTime) {
 	f.out.batch.Mark(stream.MarkWatermark, int64(t))
 }
 
+func (f *crossProduct) retire(state.Ref, window.Window) {}
+
 func (f *crossProduct) complete() error { return nil }
 
 // results lays out the rows that a windowed step puts out: the key, the
@@ -288,10 +294,11 @@ type results struct {
 	join       *stream.Join
 	bounded    bool // a global window has no bounds
 	start, end stream.Column
+	ledger     *ledger // nil: each firing's row stands for itself
 }
 
-func newResults(key, aggregate, out *stream.Schema, bounded bool) results {
-	w := results{join: stream.NewJoin(key, aggregate, out), bounded: bounded}
+func newResults(join *stream.Join, out *stream.Schema, bounded bool) results {
+	w := results{join: join, bounded: bounded}
 	if n := out.Len(); bounded {
 		w.start, w.end = out.Column(n-2), out.Column(n-1)
 	}
@@ -299,12 +306,21 @@ func newResults(key, aggregate, out *stream.Schema, bounded bool) results {
 }
 
 // put appends the result of one firing to an output; its event time is the
-// window's last millisecond.
+// window's last millisecond. The first row is the key, but for a join.
 func (w *results) put(o *output, first, second stream.Row, of window.Window) {
 	row := o.batch.AppendJoined(w.join, first, second, stream.Insert, stream.EventTime(of.MaxTimestamp()))
 	if w.bounded {
 		w.start.PutInt64(row, of.Start)
 		w.end.PutInt64(row, of.End)
+	}
+	if w.ledger != nil {
+		w.ledger.record(o, first, of)
+	}
+}
+
+func (w *results) retire(key stream.Row, of window.Window) {
+	if w.ledger != nil {
+		w.ledger.retire(key, of)
 	}
 }
 

@@ -41,7 +41,7 @@ type guest struct {
 
 	ops   []guestOp
 	rows  []byte        // of the ops
-	marks []pendingMark // watermarks that wait behind ops
+	marks []pendingMark // what waits behind ops
 
 	slots  []state.Ref // of the present frame
 	fresh  []bool      // whether the slot begins with a create
@@ -60,10 +60,13 @@ type guestOp struct {
 	kind   abi.OpKind
 }
 
-// pendingMark is a watermark behind a number of ops.
+// pendingMark is a watermark, or the end of a window, behind a number of ops.
 type pendingMark struct {
-	ops int
-	at  stream.EventTime
+	ops     int
+	at      stream.EventTime
+	retires bool
+	ref     state.Ref
+	window  window.Window
 }
 
 // slotStamp is a ref's slot in the frame of that stamp.
@@ -121,11 +124,17 @@ func (g *guest) completeIfDue() error {
 }
 
 func (g *guest) watermark(t stream.EventTime) {
-	if n := len(g.marks); n > 0 && g.marks[n-1].ops == len(g.ops) {
+	if n := len(g.marks); n > 0 && g.marks[n-1].ops == len(g.ops) && !g.marks[n-1].retires {
 		g.marks[n-1].at = t
 		return
 	}
-	g.marks = append(g.marks, pendingMark{len(g.ops), t})
+	g.marks = append(g.marks, pendingMark{ops: len(g.ops), at: t})
+}
+
+func (g *guest) retire(r state.Ref, w window.Window) {
+	if g.results.ledger != nil {
+		g.marks = append(g.marks, pendingMark{ops: len(g.ops), retires: true, ref: r, window: w})
+	}
 }
 
 func (g *guest) complete() error {
@@ -139,11 +148,15 @@ func (g *guest) complete() error {
 	return nil
 }
 
-// passMarks puts out the watermarks that wait behind at most so many ops.
+// passMarks does what waits behind at most so many ops.
 func (g *guest) passMarks(ops int) {
 	n := 0
 	for n < len(g.marks) && g.marks[n].ops <= ops {
-		g.out.batch.Mark(stream.MarkWatermark, int64(g.marks[n].at))
+		if m := &g.marks[n]; m.retires {
+			g.results.retire(g.backend.Key(m.ref), m.window)
+		} else {
+			g.out.batch.Mark(stream.MarkWatermark, int64(m.at))
+		}
 		n++
 	}
 	if n > 0 {

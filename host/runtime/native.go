@@ -37,6 +37,8 @@ func (n *native) result(r state.Ref, w window.Window) error {
 	return nil
 }
 
+func (n *native) retire(r state.Ref, w window.Window) { n.results.retire(n.backend.Key(r), w) }
+
 func (n *native) watermark(t stream.EventTime) {
 	n.out.batch.Mark(stream.MarkWatermark, int64(t))
 }

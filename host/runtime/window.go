@@ -16,6 +16,7 @@ const (
 	triggerCell                       // a window.State
 	setCell                           // the key's merging set
 	accumulatorCell                   // of listed contents: scratch, never held
+	ledgerCell                        // rows of the key that may be taken back
 )
 
 // setNamespace is where a key's merging set is kept: no window is like it.
@@ -70,6 +71,8 @@ type contents interface {
 	// merge adds what is kept at from to what is kept at into, and clears from.
 	merge(into, from state.Ref) error
 	clear(r state.Ref)
+	// retire says that a window is over, behind its last firing.
+	retire(r state.Ref, w window.Window)
 	// pump goes on with results that did not fit into the output; false if some
 	// still do not.
 	pump() bool
@@ -166,8 +169,12 @@ func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error
 				o.stats.Firings.Add(1)
 				err = o.contents.fire(r, e.Window)
 			}
-		case window.Purge, window.Clear:
+		case window.Purge:
 			o.contents.clear(o.ref(e.Contents))
+		case window.Clear:
+			r := o.ref(e.Contents)
+			o.contents.clear(r)
+			o.contents.retire(r, e.Window)
 		case window.KeepTrigger:
 			o.keepTrigger(e.Window)
 		case window.KeepSet:

@@ -53,6 +53,13 @@ func (b *Batch) Reset() {
 	b.starts = append(b.starts[:0], 0)
 }
 
+// Truncate takes rows off the end, until there are n. No mark may stand behind
+// row n.
+func (b *Batch) Truncate(n int) {
+	b.data = b.data[:b.starts[n]]
+	b.starts, b.times = b.starts[:n+1], b.times[:n]
+}
+
 // CopyFrom makes the batch equal to another.
 func (b *Batch) CopyFrom(o *Batch) {
 	b.Marks = append(b.Marks[:0], o.Marks...)
