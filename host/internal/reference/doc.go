@@ -14,8 +14,9 @@
 //	    or host/stream is used to find an answer.
 //	(H) History: records are never changed and never summed up beforehand.
 //	(F) With output append and inner interval joins the answers are those of
-//	    Apache Flink 2.3. Where Flink loses data by a known fault, or depends on
-//	    an order that it does not define, Answer.Doubts says so.
+//	    Apache Flink 2.3, its faults included, but for those that Answer.Unlike
+//	    names. Where an answer depends on an order that is not defined,
+//	    Answer.Doubts says so.
 //	(S) A history is a function of its seed and of the kinds that are chosen.
 //
 // Caveats: times near the int64 limits are only as right as their sums are small

@@ -2,11 +2,12 @@ package reference
 
 import "slices"
 
-// doubts are what makes the answers of a script no measure: an order that is not
-// defined, or a fault of Flink that the reference does not share.
+// doubts are what makes the answers of a script no measure, such as an order that
+// is not defined.
 type doubts struct {
 	list   []string
-	action int // the number of the action; neighbouring emits of a source share one
+	unlike []string // Flink's faults that the reference does not share; the answers hold
+	action int      // the number of the action; neighbouring emits of a source share one
 	seen   map[arrivals]int
 	alone  map[arrivals]bool // decisions that hold only if no other record came
 }

@@ -32,6 +32,15 @@ func (o *outlet) record(r record) {
 	}
 }
 
+// single tells whether one step alone, or one sink, gets what is put out here.
+func (o *outlet) single() bool {
+	if len(o.edges) != 1 {
+		return false
+	}
+	through, ok := o.edges[0].to.target.(*outlet)
+	return !ok || through.single()
+}
+
 func (o *outlet) watermark(t int64) {
 	for _, e := range o.edges {
 		e.to.advance(e.channel, t)

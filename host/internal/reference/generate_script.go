@@ -27,10 +27,9 @@ type point struct {
 }
 
 func (g *generator) script() string {
-	s := &scripter{generator: g, front: map[string]int64{}, keys: 2 + g.IntN(4)}
-	s.left = 1 + min(int(g.ExpFloat64()*80), 400) // the median is 50, once the doubtful ones are gone
-	if g.chance(1) {
-		s.left, s.keys = 200+g.IntN(1800), 100
+	s := &scripter{generator: g, front: map[string]int64{}, left: g.records, keys: 2 + g.IntN(4)}
+	if g.records >= 500 {
+		s.keys = 100
 	}
 	for _, name := range g.sources {
 		s.front[name] = g.base + g.between(0, g.scale)
@@ -82,9 +81,11 @@ func (s *scripter) act() {
 		s.line("active %s", source)
 	case n < 92:
 		s.line("restart")
-	case n < 95:
+	case n < 94:
 		s.checkpoint()
-	case n < 96 && s.endable:
+	case n < 95:
+		s.fail(source)
+	case n < 97 && s.endable && s.left < s.records/4:
 		s.end(source)
 	default:
 		s.questions(30)
@@ -92,6 +93,9 @@ func (s *scripter) act() {
 }
 
 func (s *scripter) end(name string) {
+	if !s.kinds["end-while-idle"] {
+		s.line("active %s", name)
+	}
 	s.line("end %s", name)
 	s.ended = append(s.ended, name)
 }
@@ -126,6 +130,16 @@ func (s *scripter) emit(source string) {
 	s.line("emit %s %s{%s}%s", source, kind, strings.Join(fields, ","), at)
 }
 
+// fail writes a record without event time, at which most jobs fail, and goes back
+// to a checkpoint.
+func (s *scripter) fail(source string) {
+	if len(s.checkpoints) > 0 && s.timed {
+		s.moveClock() // no other records are handed over together with it
+		s.line(`emit %s {"k":"k0","v":1,"d":1,"g":1}`, source)
+		s.restore()
+	}
+}
+
 // column is a field of a record; a null is written or left out.
 func (s *scripter) column(name, value string, nulls int) string {
 	if s.chance(nulls) {
@@ -152,17 +166,22 @@ func (s *scripter) moveClock() {
 	s.line("clock %d", s.clock)
 }
 
+// restore goes back to a checkpoint, of which there must be one.
+func (s *scripter) restore() {
+	p := s.checkpoints[s.IntN(len(s.checkpoints))]
+	s.line("restore %s", p.name)
+	s.ended = slices.Clone(p.ended)
+	if s.chance(70) { // the source replays; else it goes on where it was
+		for name, t := range p.front {
+			s.front[name] = t
+		}
+	}
+}
+
 // checkpoint takes one, or goes back to one.
 func (s *scripter) checkpoint() {
-	if n := len(s.checkpoints); n > 0 && s.chance(40) {
-		p := s.checkpoints[s.IntN(n)]
-		s.line("restore %s", p.name)
-		s.ended = slices.Clone(p.ended)
-		if s.chance(70) { // the source replays; else it goes on where it was
-			for name, t := range p.front {
-				s.front[name] = t
-			}
-		}
+	if len(s.checkpoints) > 0 && s.chance(40) {
+		s.restore()
 		return
 	}
 	p := point{fmt.Sprintf("p%d", len(s.checkpoints)), map[string]int64{}, slices.Clone(s.ended)}

@@ -5,13 +5,16 @@ import "strings"
 // Kind is an operation that generated jobs may use.
 type Kind string
 
-// probes are a step of each kind, with the least of other kinds beside it.
+// probes are a step of each kind, with the least of other kinds beside it; "" for
+// what is in the script alone.
 var probes = []struct {
 	kind Kind
 	step string
 }{
 	{"union", `from: [a, b]`},
 	{"pass-through", `from: a`},
+	{"end-while-idle", ""},
+	{"unlike-flink", ""}, // what Flink fails at by a fault
 	{"changes", `from: a`},
 	{"tumbling", windowProbe(`tumbling: {size: 3ms}`)},
 	{"lateness", windowProbe(`tumbling: {size: 3ms}, allowed-lateness: 5ms`)},
@@ -60,20 +63,21 @@ func All() Kinds {
 }
 
 // Flinks are the kinds that Flink's DataStream API has: all but the other output
-// modes and the outer interval joins.
+// modes and the outer interval joins, and what it fails at.
 func Flinks() Kinds {
 	kinds := All()
-	for _, k := range []Kind{"update", "changelog", "complete", "outer-interval-join"} {
+	for _, k := range []Kind{"update", "changelog", "complete", "outer-interval-join", "unlike-flink"} {
 		delete(kinds, k)
 	}
 	return kinds
 }
 
-// Offered are the kinds whose probe, a job file, is accepted.
+// Offered are the kinds whose probe, a job file, is accepted, and those that need
+// none.
 func Offered(accepts func(job string) bool) Kinds {
 	kinds := Kinds{}
 	for _, p := range probes {
-		kinds[p.kind] = accepts(probeJob(p.step))
+		kinds[p.kind] = p.step == "" || accepts(probeJob(p.step))
 	}
 	return kinds
 }

@@ -13,6 +13,7 @@ import (
 type Answer struct {
 	Text   string   // the scenario with its want lines and answers written anew
 	Doubts []string // why the answer is no measure; nil: it is one
+	Unlike []string // what Flink does otherwise by a fault, and the reference does not
 }
 
 // run performs a script.
@@ -59,7 +60,7 @@ func Fill(scenario string, restartEvery bool) (Answer, error) {
 			return Answer{}, fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
 		}
 	}
-	return Answer{before + r.out.String() + after, r.doubts.list}, nil
+	return Answer{before + r.out.String() + after, r.doubts.list, r.doubts.unlike}, nil
 }
 
 // cut takes the script out of a scenario.
@@ -134,6 +135,9 @@ func (r *run) attempt(action func() error) (err error) {
 		}
 	}
 	if failed != "" {
+		if out := r.pipeline.streams[r.emits]; out == nil || !out.single() {
+			r.doubts.add("a failure while other steps have work to do")
+		}
 		r.stop()
 		fmt.Fprintf(&r.out, "want-error %s\n", string(failed))
 	}

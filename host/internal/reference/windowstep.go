@@ -237,8 +237,12 @@ func (w *windowStep) begin(id paneID) {
 	w.whole[id] = true
 }
 
-// refuseLate: a merge must not end in the past.
+// refuseLate: a merge must not end in the past. Flink's sum wraps around at the
+// limit, and it then fails without need.
 func (w *windowStep) refuseLate(s span) {
+	if w.window.eventTime() && s.last() > maxTime-w.window.lateness && len(w.doubts.unlike) == 0 {
+		w.doubts.unlike = append(w.doubts.unlike, "a merged session whose end and lateness pass the upper limit")
+	}
 	if w.window.eventTime() && saturating(s.last(), w.window.lateness) <= w.now.event ||
 		w.window.processing && s.last() <= w.now.clock {
 		panic(failure("merging")) // caught where the script's action began
