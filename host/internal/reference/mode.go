@@ -45,7 +45,7 @@ func (w *windowStep) put(id paneID, r row) {
 			return
 		case old.span.start == id.span.start:
 			change = "+U"
-			w.send(id.span, "-U", old.row)
+			w.send(old.span, "-U", old.row)
 		case !slices.ContainsFunc(now, func(n result) bool { return n.span == old.span }):
 			w.send(id.span, "-D", old.row)
 		}
