@@ -3,15 +3,17 @@
 
 GO       ?= go
 FUZZTIME ?= 30s
+HISTORIES ?= 10000
+ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
 MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz bench guests rewrite clean
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows bench guests rewrite clean
 
 help: ## what can be made
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 test: check ## check, and all tests of all modules here
 	@failed=0; for module in $(MODULES); do \
@@ -56,6 +58,13 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
 	  done; \
 	done
+
+fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300 of its answers against Flink (needs Java and Maven)
+	WASMSTREAM_HISTORIES=$(HISTORIES) $(GO) test -count 1 -run FuzzWindows -timeout 60m ./host/internal/reference
+	@if [ -x "$(ORACLE)" ] && command -v java >/dev/null; then \
+	  echo "against Flink: $(ORACLE)"; \
+	  WASMSTREAM_FLINK_ORACLE=$(ORACLE) $(GO) test -count 1 -run TestFlink ./host/internal/reference; \
+	else echo "!! NOT RUN: histories against Flink; there is no Java, or no $(ORACLE)"; fi
 
 bench: ## the figures of bench/README.md
 	./bench/run

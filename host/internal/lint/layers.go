@@ -71,7 +71,7 @@ type library struct {
 var libraries = []library{
 	{"github.com/tetratelabs/wazero", []string{"host/sandbox"}, true},
 	{"google.golang.org/protobuf", []string{"abi", "host/sandbox", "host/format/*", "cmd/*"}, false},
-	{"github.com/goccy/go-yaml", []string{"abi/gen", "host/job", "host/scenario"}, false},
+	{"github.com/goccy/go-yaml", []string{"abi/gen", "host/job", "host/scenario", "host/internal/reference"}, false},
 	{"github.com/go-json-experiment/json", []string{"host/format/json"}, false},
 	{"github.com/alecthomas/kong", []string{"cmd/*"}, false},
 	{"golang.org/x/term", []string{"cmd/*"}, false},
