@@ -212,6 +212,11 @@ func (r *runner) perform(from, n int) error {
 		return r.mark(a.name, stream.MarkActive, 0)
 	case end:
 		*r.sources[a.name] = sourceState{watermark: stream.MaxTime}
+		// That it is active reaches everybody first: else one of several tasks of an
+		// idle step would end while the others still do not count.
+		if err := r.mark(a.name, stream.MarkActive, 0); err != nil {
+			return err
+		}
 		r.job.Feed(a.name).End()
 		return r.job.Drive(nil)
 	case clock:

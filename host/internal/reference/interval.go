@@ -136,7 +136,24 @@ func (j *intervalStep) advance() {
 		}
 		j.history[key] = stay
 	}
+	if t != maxTime {
+		t = saturating(t, -j.patience())
+	}
 	j.outputs.watermark(t)
+}
+
+// patience is how long watermarks are held back: a row that is put out because it
+// found no partner is as old as that, and must not be late behind the join. Flink
+// SQL delays them likewise.
+func (j *intervalStep) patience() int64 {
+	longest := int64(0)
+	if j.joinType == "left" || j.joinType == "full" {
+		longest = max(longest, j.bounds[1])
+	}
+	if j.joinType == "right" || j.joinType == "full" {
+		longest = max(longest, -j.bounds[0])
+	}
+	return longest
 }
 
 func (j *intervalStep) pad(r record) {
