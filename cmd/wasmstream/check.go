@@ -100,7 +100,7 @@ func checked(plan *job.Job, err error) *checkResult {
 		c.Sources = append(c.Sources, sourcePlan{s.Name, shownPath(s.Connector.File.Path), s.Output.Names(), s.Schema.Names()})
 	}
 	for _, s := range plan.Steps {
-		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.From), operation(s), columnsOf(s.Output)})
+		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.Reads()), operation(s), columnsOf(s.Output)})
 	}
 	for _, s := range plan.Sinks {
 		c.Sinks = append(c.Sinks, sinkPlan{s.Name, shownPath(s.Connector.File.Path), references(s.From), columnsOf(s.Input)})
@@ -122,45 +122,6 @@ func columnsOf(s *stream.Schema) []columnPlan {
 		columns[i] = columnPlan{f.Name, f.Type.String()}
 	}
 	return columns
-}
-
-// operation tells in a few words what a step does.
-func operation(s *job.Step) string {
-	w := s.Window
-	if w == nil {
-		if len(s.From) > 1 {
-			return "union"
-		}
-		return "pass-through"
-	}
-	keys := s.Input.Project(s.KeyBy).Names()
-	text := "by " + strings.Join(keys, ", ")
-	t := w.Options.Assigner
-	text += fmt.Sprintf(", tumbling windows of %s", milliseconds(t.Size))
-	if t.Offset != 0 {
-		text += fmt.Sprintf(" offset by %s", milliseconds(t.Offset))
-	}
-	if w.Options.AllowedLateness > 0 {
-		text += fmt.Sprintf(", %s late allowed", milliseconds(w.Options.AllowedLateness))
-	}
-	switch f := w.Function; {
-	case f != nil:
-		text += fmt.Sprintf(", Wasm function %s.%s", f.Module.Name, f.Name)
-	default:
-		text += fmt.Sprintf(", %s", aggregates(s))
-	}
-	return text
-}
-
-func aggregates(s *job.Step) string {
-	calls := make([]string, len(s.Window.Aggregates))
-	for i, a := range s.Window.Aggregates {
-		calls[i] = a.Kind.String()
-		if a.Column >= 0 {
-			calls[i] += "(" + s.Input.Fields()[a.Column].Name + ")"
-		}
-	}
-	return strings.Join(calls, ", ")
 }
 
 // milliseconds writes a duration without the zeroes that Go's has: 1h, not 1h0m0s.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/file"
@@ -26,7 +27,7 @@ func readJob(e *Env, path string, m *modules) (*job.Job, error) {
 	}
 	m.job = path
 	plan, err := job.Parse(text, job.Options{
-		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Manifest: m.Manifest,
+		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Zone: time.LoadLocation, Manifest: m.Manifest,
 	})
 	if err != nil {
 		code := exitBadInput

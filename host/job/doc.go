@@ -4,8 +4,8 @@
 // It promises:
 //
 //	(P) Pure: bytes in, plan or problems out. It opens no file, reads no clock
-//	    and starts nothing; the environment and the manifests of modules come
-//	    through Options.
+//	    and starts nothing; the environment, the manifests of modules and time
+//	    zones come through Options.
 //	(A) All problems at once: a mistake hides no other, and none is reported
 //	    twice because of another. Each names file, line, column and field, and
 //	    the nearest valid name where a name is wrong.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,7 @@ func checkPlan(t *testing.T, j *Job) {
 		if s.Window != nil && s.Window.LateOutput != "" {
 			known[StreamRef{s.Name, s.Window.LateOutput}] = s.Input.String()
 		}
+		checkJoin(t, s)
 		for _, side := range s.Sides() {
 			reads("a side of "+s.Name, side.From, side.Input)
 			if side.LateOutput != "" {
@@ -101,6 +103,38 @@ func checkPlan(t *testing.T, j *Job) {
 	}
 	for _, s := range j.Sinks {
 		reads("sink "+s.Name, s.From, s.Input)
+	}
+}
+
+// checkJoin: a join's output is the columns that its sides say, and its keys can
+// be compared.
+func checkJoin(t *testing.T, s *Step) {
+	t.Helper()
+	sides := s.Sides()
+	if sides == nil {
+		return
+	}
+	left, right := sides[0], sides[1]
+	types := func(side *Side) (list []string) {
+		for _, column := range side.Key {
+			list = append(list, side.Input.Fields()[column].Type.String())
+		}
+		return list
+	}
+	if l, r := types(left), types(right); len(l) == 0 || !slices.Equal(l, r) {
+		t.Fatalf("step %s: keys of %v and %v", s.Name, l, r)
+	}
+	var want []string
+	for i, side := range sides {
+		for _, name := range side.Input.Project(side.Output).Names() {
+			want = append(want, []string{"left_", "right_"}[i]+name)
+		}
+	}
+	if s.WindowJoin != nil {
+		want = append(want, "window_start", "window_end")
+	}
+	if !slices.Equal(want, s.Output.Names()) {
+		t.Fatalf("step %s puts out %s, and its sides say %v", s.Name, s.Output, want)
 	}
 }
 

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata an
 // run parses the job of an archive with the archive's modules (manifests as
 // JSON in files NAME.wasm) and environment, and tells plan and warnings or
 // problems.
-func run(a *txtar.Archive) string {
+func run(t *testing.T, a *txtar.Archive) string {
 	o := Options{File: "job.yaml", Dir: "/jobs", Getenv: func(string) (string, bool) { return "", false }, Zone: time.LoadLocation}
 	var text []byte
 	manifests := map[string][]byte{}
@@ -49,6 +49,9 @@ func run(a *txtar.Archive) string {
 		return abi.ParseManifestJSON(text)
 	}
 	j, err := Parse(text, o)
+	if err == nil {
+		checkPlan(t, j)
+	}
 	return outcome(j, err)
 }
 
@@ -91,7 +94,7 @@ func TestText(t *testing.T) {
 					want = i
 				}
 			}
-			got := run(c)
+			got := run(t, c)
 			switch {
 			case *update && want < 0:
 				c.Files = append(c.Files, txtar.File{Name: "want", Data: []byte(got)})

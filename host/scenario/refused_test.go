@@ -19,19 +19,19 @@ import (
 func TestRefusedJobs(t *testing.T) {
 	const (
 		gap     = `window: {tumbling: {size: 0s}}`
-		later   = `window: {session: {gap: 10ms}}`
+		later   = `window: {wasm: m.assign}`
 		trigger = `window: {session: {gap: 10ms}, trigger: {delta: {field: v, threshold: 2}}}`
-		both    = `window: {session: {gap: 10ms}, nonsense: 1}`
+		both    = `window: {wasm: m.assign, nonsense: 1}`
 	)
 	for name, c := range map[string]struct{ window, script, want string }{
 		"as the script says":     {gap, "# Why.\nwant-error size", "a.scenario: pass"},
 		"for another reason":     {gap, "want-error lateness", "a.scenario:18: fail: the job is refused, but no reason contains \"lateness\":\na.scenario:8:"},
 		"without being asked":    {gap, "watermark in 5", "a.scenario:8: error: steps.sums.window.tumbling.size: "},
-		"not offered yet":        {later, "watermark in 5", "a.scenario:8: error: steps.sums.window.session: session is not offered yet"},
-		"not offered, any error": {later, "want-error session", "a.scenario:8: error: steps.sums.window.session: session is not offered yet"},
+		"not offered yet":        {later, "watermark in 5", "a.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet"},
+		"not offered, any error": {later, "want-error wasm", "a.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet"},
 		"one of both":            {both, "want-error nonsense", "a.scenario: pass"},
-		"the other of both":      {both, "want-error offset", "a.scenario:8: error: steps.sums.window.session: session is not offered yet"},
-		"trigger":                {trigger, "want-error trigger", "a.scenario:8: error: steps.sums.window.session: session is not offered yet"},
+		"the other of both":      {both, "want-error offset", "a.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet"},
+		"trigger":                {trigger, "want-error trigger", "a.scenario: pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := strings.Replace(refusedJob, "WINDOW", c.window, 1)

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+)
+
+// operation tells in a few words what a step does.
+func operation(s *job.Step) string {
+	text := ""
+	switch {
+	case s.Window != nil:
+		text = windowStep(s)
+	case s.WindowJoin != nil:
+		j := s.WindowJoin
+		text = fmt.Sprintf("%s join on %s, %s", j.Type, joinKey(&j.Left, &j.Right), windows(&j.Options))
+	case s.IntervalJoin != nil:
+		j := s.IntervalJoin
+		text = fmt.Sprintf("%s join on %s, right from %s to %s after left", j.Type, joinKey(&j.Left, &j.Right), bound(j.Lower, j.LowerExclusive), bound(j.Upper, j.UpperExclusive))
+	case len(s.From) > 1:
+		text = "union"
+	default:
+		text = "pass-through"
+	}
+	if s.Combine == job.CombineMax {
+		text += ", highest watermark"
+	}
+	return text
+}
+
+func windowStep(s *job.Step) string {
+	w := s.Window
+	text := "by " + strings.Join(s.Input.Project(s.KeyBy).Names(), ", ") + ", " + windows(&w.Options)
+	if f := w.Function; f != nil {
+		text += fmt.Sprintf(", Wasm function %s.%s", f.Module.Name, f.Name)
+	} else {
+		text += ", " + aggregates(s)
+	}
+	if w.Output != job.Append {
+		text += fmt.Sprintf(", output %s", w.Output)
+	}
+	return text
+}
+
+func windows(o *window.Options) string {
+	a, text := o.Assigner, ""
+	switch a.Kind {
+	case window.Tumbling:
+		text = "tumbling windows of " + milliseconds(a.Size)
+	case window.Sliding:
+		text = fmt.Sprintf("sliding windows of %s every %s", milliseconds(a.Size), milliseconds(a.Slide))
+	case window.Session:
+		text = "sessions with a gap of " + milliseconds(a.Gap)
+		if a.GapByRecord {
+			text = "sessions with each record's own gap"
+		}
+	case window.GlobalWindows:
+		text = "global windows"
+	}
+	if a.Offset != 0 {
+		text += " offset by " + milliseconds(a.Offset)
+	}
+	if a.Zone != nil {
+		text += fmt.Sprintf(" in %s", a.Zone)
+	}
+	if a.Processing {
+		text += " of processing time"
+	}
+	for t := o.Trigger; t != nil; t = t.Nested {
+		text += fmt.Sprintf(", trigger %s", t.Kind)
+	}
+	if o.Evictor != nil {
+		text += ", evictor"
+	}
+	if o.AllowedLateness > 0 {
+		text += fmt.Sprintf(", %s late allowed", milliseconds(o.AllowedLateness))
+	}
+	return text
+}
+
+func joinKey(left, right *job.Side) string {
+	l, r := left.Input.Project(left.Key).Names(), right.Input.Project(right.Key).Names()
+	pairs := make([]string, len(l))
+	for i := range l {
+		pairs[i] = l[i] + " = " + r[i]
+	}
+	return strings.Join(pairs, ", ")
+}
+
+func bound(ms int64, exclusive bool) string {
+	switch {
+	case ms == math.MinInt64 || ms == math.MaxInt64:
+		return "without a bound"
+	case exclusive:
+		return milliseconds(ms) + " (exclusive)"
+	}
+	return milliseconds(ms)
+}
+
+func aggregates(s *job.Step) string {
+	calls := make([]string, len(s.Window.Aggregates))
+	for i, a := range s.Window.Aggregates {
+		calls[i] = a.Kind.String()
+		if a.Column >= 0 {
+			calls[i] += "(" + s.Input.Fields()[a.Column].Name + ")"
+		}
+	}
+	return strings.Join(calls, ", ")
+}
