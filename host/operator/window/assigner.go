@@ -74,7 +74,7 @@ func (c *Core) Assign(dst []Window, e Element, now Now) ([]Window, error) {
 	switch {
 	case a.Kind == Session:
 		return a.session(dst, t, e.Gap)
-	case a.Zone != nil:
+	case a.Zone != nil && t < zoneMillisMax && t > -zoneMillisMax:
 		return a.days(dst, t), nil
 	case a.Kind == Sliding:
 		return a.sliding(dst, t), nil

@@ -3,7 +3,6 @@ package window_test
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/wasmstream/wasmstream/host/operator/window"
@@ -247,5 +246,3 @@ func (m *machine[R]) restore(clock stream.ProcTime) error {
 func (m *machine[R]) empty() bool {
 	return len(m.sets)+len(m.triggers)+len(m.contents)+len(m.timers) == 0
 }
-
-const maxTime = math.MaxInt64

@@ -5,6 +5,10 @@ import "time"
 const (
 	hour = 60 * 60 * 1000 // milliseconds
 	day  = 24 * hour
+
+	// zoneMillisMax is how far from 1970 zones are looked at (285,000 years): bounds
+	// looked up beyond could wrap around.
+	zoneMillisMax = 1 << 53
 )
 
 // days are the windows of whole days at the clock on the wall of a.Zone. They
