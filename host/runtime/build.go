@@ -237,11 +237,14 @@ func (b *builder) window(s *job.Step, n *node, stats *StepStats) (*windowOperato
 	if err != nil {
 		return nil, err
 	}
-	o.backend = state.NewMemory(fn.Accumulator().FixedBytes(), b.plan.MaxParallelism)
+	accumulatorBytes, always := fn.AccumulatorBytes()
+	if !always {
+		return nil, fmt.Errorf("step %s has an accumulator of variable width, %s, which %w", s.Name, fn.Accumulator(), ErrNotOffered)
+	}
+	o.backend = state.NewMemory(accumulatorBytes, b.plan.MaxParallelism)
 	o.fn = &native{
 		fn: fn, backend: o.backend, out: o.out,
 		results: newResults(s.Input.Project(s.KeyBy), fn.Result(), s.Output),
-		row:     make(stream.Row, fn.Result().FixedBytes()),
 	}
 	return o, nil
 }

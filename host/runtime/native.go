@@ -21,12 +21,12 @@ func (n *native) add(r state.Ref, row stream.Row) error {
 		n.backend.SetHas(r)
 		n.fn.Create(acc)
 	}
-	return n.fn.Add(acc, row)
+	_, err := n.fn.Add(acc, row) // it never moves, or the step would have been refused
+	return err
 }
 
 func (n *native) fire(r state.Ref) error {
-	clear(n.row)
-	n.fn.PutResult(n.row, n.backend.Value(r))
+	n.row = n.fn.AppendResult(n.row[:0], n.backend.Value(r))
 	n.results.put(n.out, n.backend.Key(r), n.row, n.backend.Namespace(r))
 	return nil
 }
