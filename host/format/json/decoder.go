@@ -100,7 +100,8 @@ type Decoder struct {
 	scratch []byte // a string without its escapes
 	binary  []byte // what was base64
 	nests   []*nested
-	spent   int // bytes that this record's nested values took
+	// spent is how many bytes this record's nested values took, of nestedMax.
+	spent, nestedMax int
 }
 
 var _ format.Decoder = (*Decoder)(nil)
@@ -123,7 +124,7 @@ func NewDecoder(declared, output *stream.Schema) (*Decoder, error) {
 			return nil, fmt.Errorf("json: column %q: %w", f.Name, err)
 		}
 	}
-	d := &Decoder{unknown: field{column: -1}}
+	d := &Decoder{unknown: field{column: -1}, nestedMax: NestedBytesMax}
 	d.record = d.newObject(declared, output, "")
 	return d, nil
 }

@@ -20,8 +20,8 @@
 //	    result: a prediction is compared with the bytes before it is used.
 //	(R) What the Encoder wrote, the Decoder reads back as the same row, except for
 //	    what its caveats name.
-//	(L) The ARRAY, MAP and ROW values of a record take at most NestedBytesMax of
-//	    its row, and time in proportion, however little text stands for them.
+//	(L) The ARRAY, MAP and ROW values of a record take at most NestedBytesMax,
+//	    and time in proportion, however little text stands for them.
 //
 // # What a column reads
 //

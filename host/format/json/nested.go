@@ -9,14 +9,12 @@ import (
 )
 
 // NestedBytesMax is how many bytes the ARRAY, MAP and ROW values of one record
-// may take in its row, where those inside others count on each level: "{}" alone
-// stands for a whole row, so the length of a record says little.
-const NestedBytesMax = 64 << 20
+// may take while they are read, where what is inside others counts each time that
+// it is copied outward, twice a level at most: "{}" alone stands for a whole row,
+// so the length of a record says little.
+const NestedBytesMax = 128 << 20
 
-const (
-	reasonTwice  = "the key is there twice"
-	reasonNested = "the record's nested values take more than 67108864 bytes"
-)
+const reasonTwice = "the key is there twice"
 
 // nested reads the values of one ARRAY, MAP or ROW of the declared types. Types
 // contain no cycles, so none of it is in use twice at a time, and all of it
@@ -109,8 +107,8 @@ func (d *Decoder) nestedValue(rec []byte, i int, f *field, w *stream.RowWriter) 
 
 // spend counts bytes of nested values.
 func (d *Decoder) spend(size, at int) bool {
-	if d.spent += size; d.spent > NestedBytesMax {
-		d.fail(at, reasonNested)
+	if d.spent += size; d.spent > d.nestedMax {
+		d.fail(at, "the record's nested values take more than "+strconv.Itoa(d.nestedMax)+" bytes")
 		return false
 	}
 	return true
@@ -124,7 +122,7 @@ func (m *item) begin() { m.row.BeginIn(m.buf[:0], stream.Insert) }
 func (d *Decoder) add(m *item, at int) bool {
 	m.buf = m.row.Buffer()
 	m.array.Append(&m.column, stream.Row(m.buf))
-	return d.spend(len(m.buf), at)
+	return d.spend(len(m.buf)-8, at) // less the row's header, which only m has
 }
 
 // array reads the elements of the ARRAY that opens at i.

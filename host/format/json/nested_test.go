@@ -126,12 +126,13 @@ func TestDecodeNestedLimit(t *testing.T) {
 	}
 	s := schemaOf("v ARRAY<ROW<" + strings.Join(fields, ", ") + ">>")
 	d := mustDecoder(t, s, s)
-	n := NestedBytesMax / 8000
+	d.nestedMax = 10 << 20
+	n := d.nestedMax / 8000
 	_, err := decodeRow(d, s, `{"v":[`+strings.Repeat("{},", n)+`{}]}`)
-	if err == nil || !strings.HasSuffix(err.Error(), reasonNested) {
+	if err == nil || !strings.HasSuffix(err.Error(), ": the record's nested values take more than 10485760 bytes") {
 		t.Errorf("%d rows: %v", n, err)
 	}
-	if _, err := decodeRow(d, s, `{"v":[`+strings.Repeat("{},", 1000)+`{}]}`); err != nil {
+	if _, err := decodeRow(d, s, `{"v":[`+strings.Repeat("{},", 300)+`{}]}`); err != nil {
 		t.Error(err)
 	}
 	for _, n := range d.nests {

@@ -247,8 +247,9 @@ func (f *Function) AccumulatorBytes() (n int, always bool) {
 func (f *Function) Create(acc stream.Row) { copy(acc, f.empty) }
 
 // Add takes a record into the accumulator. As a rule it edits acc in place and
-// moved is nil. If the accumulator has another length now, acc is untouched and
-// moved is what takes its place; it is good until the next call.
+// moved is nil. If the accumulator has another length now, moved is what takes
+// its place; it is good until the next call, so the caller copies it, and what
+// acc holds counts no longer. After an error acc is as it was.
 func (f *Function) Add(acc, r stream.Row) (moved stream.Row, err error) {
 	return f.take(acc, r, false)
 }
