@@ -41,7 +41,7 @@ type Encoder interface {
 // policy for bad records decides what happens.
 type Error struct {
 	Offset int    // the byte in the record, from 0; NoOffset: what is missing has none
-	Column string // the declared column whose value it is; "" when it is in none
+	Column string // the declared column whose value it is, or the place in it: a[3].b; "" when it is in none
 	Reason string
 }
 

@@ -44,25 +44,17 @@ func (b *builder) call(p *producer, e entry, path string) (Aggregate, bool) {
 	t := p.sides[0].input.Fields()[a.Column].Type
 	result, err := aggregate.ResultType(a.Kind, t)
 	switch {
-	case err == nil:
-	case isLater(a.Kind, t):
+	case err == nil && needsMoving(a.Kind, t):
 		b.later(n.line, n.column, path, "%s of %s is not offered yet", name, t)
-		result = t
-	default:
+	case err != nil:
 		b.wrong(n, path, "%s cannot be computed of the column %s, which is %s", name, argument, t)
 	}
 	a.Type = result
 	return a, result.Kind != 0
 }
 
-// isLater tells whether Flink computes the aggregate and this engine does not
-// yet.
-func isLater(k aggregate.Kind, t stream.Type) bool {
-	switch t.Kind {
-	case stream.Decimal:
-		return true
-	case stream.String, stream.Timestamp, stream.TimestampLTZ:
-		return k == aggregate.Min || k == aggregate.Max
-	}
-	return false
+// needsMoving tells whether the aggregate's accumulator changes its length, which
+// state cannot hold yet.
+func needsMoving(k aggregate.Kind, t stream.Type) bool {
+	return (k == aggregate.Min || k == aggregate.Max) && (t.Kind == stream.String || t.Kind == stream.Bytes)
 }

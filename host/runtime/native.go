@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"github.com/wasmstream/wasmstream/host/operator/aggregate"
-	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -11,33 +10,26 @@ import (
 type native struct {
 	fn      *aggregate.Function
 	backend state.Backend
-	cell    state.Cell // of the accumulators
 	results results
 	out     *output
 	row     stream.Row // scratch: the aggregate's columns of one result
 }
 
-func (n *native) create(r state.Ref) error {
-	n.fn.Create(n.backend.Value(r, n.cell))
-	return nil
-}
-
 func (n *native) add(r state.Ref, row stream.Row) error {
-	return n.fn.Add(n.backend.Value(r, n.cell), row)
+	acc := n.backend.Value(r)
+	if !n.backend.Has(r) {
+		n.backend.SetHas(r)
+		n.fn.Create(acc)
+	}
+	_, err := n.fn.Add(acc, row) // it never moves, or the step would have been refused
+	return err
 }
 
-func (n *native) merge(into, from state.Ref) error {
-	return n.fn.Merge(n.backend.Value(into, n.cell), n.backend.Value(from, n.cell))
-}
-
-func (n *native) result(r state.Ref, w window.Window) error {
-	clear(n.row)
-	n.fn.PutResult(n.row, n.backend.Value(r, n.cell))
-	n.results.put(n.out, n.backend.Key(r), n.row, w)
+func (n *native) fire(r state.Ref) error {
+	n.row = n.fn.AppendResult(n.row[:0], n.backend.Value(r))
+	n.results.put(n.out, n.backend.Key(r), n.row, n.backend.Namespace(r))
 	return nil
 }
-
-func (n *native) retire(r state.Ref, w window.Window) { n.results.retire(n.backend.Key(r), w) }
 
 func (n *native) watermark(t stream.EventTime) {
 	n.out.batch.Mark(stream.MarkWatermark, int64(t))

@@ -26,7 +26,7 @@ const root = "../../testdata/scenarios"
 // How many of them there are.
 const (
 	flinkCount = 27
-	rootCount  = flinkCount + 3
+	rootCount  = flinkCount + 4
 )
 
 func options() scenario.Options {

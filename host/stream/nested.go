@@ -80,6 +80,98 @@ func (w *ArrayWriter) SetBigDecimal(i int, unscaled []byte) { w.putBigDecimal(w.
 // SetNested sets an ARRAY, MAP or ROW from its bytes, which it copies.
 func (w *ArrayWriter) SetNested(i int, v []byte) { w.putVariable(w.slot(i), v) }
 
+// ArrayBuilder lays out ARRAYs whose length shows only at their end. It takes
+// elements from columns of rows; what AppendTo writes is what an ArrayWriter
+// would have written that sets them from first to last.
+type ArrayBuilder struct {
+	width    int  // of an element, in bytes
+	wide     bool // elements may point at the variable part
+	n        int
+	nulls    []byte
+	slots    []byte
+	variable []byte // slots count places in it from its beginning
+}
+
+// NewArrayBuilder makes a builder for arrays whose elements have the type.
+func NewArrayBuilder(elem Type) *ArrayBuilder {
+	return &ArrayBuilder{width: elem.elementBytes(), wide: !elem.IsFixedWidth()}
+}
+
+// Reset begins the next array.
+func (b *ArrayBuilder) Reset() {
+	b.n, b.nulls, b.slots, b.variable = 0, b.nulls[:0], b.slots[:0], b.variable[:0]
+}
+
+// Len is the number of elements, NULLs among them.
+func (b *ArrayBuilder) Len() int { return b.n }
+
+// Append adds the value of a column, whose type is that of the elements.
+func (b *ArrayBuilder) Append(c *Column, r Row) {
+	i := b.n
+	b.n++
+	if i%32 == 0 {
+		b.nulls = append(b.nulls, 0, 0, 0, 0)
+	}
+	slot := c.Slot(r)
+	if c.IsNull(r) {
+		b.nulls[i/8] |= 1 << (i % 8)
+		slot = 0 // unlike in a row, no type keeps room for it
+	} else if b.wide && !isInline(c, slot) {
+		b.variable, slot = copyVariable(b.variable, 0, r, c, slot)
+	}
+	switch b.width {
+	case 1:
+		b.slots = append(b.slots, byte(slot))
+	case 4:
+		b.slots = binary.LittleEndian.AppendUint32(b.slots, uint32(slot))
+	default:
+		b.slots = binary.LittleEndian.AppendUint64(b.slots, slot)
+	}
+}
+
+// Bytes is element i, a STRING or BYTES; a view that the next call may change.
+func (b *ArrayBuilder) Bytes(i int) []byte {
+	slot := binary.LittleEndian.Uint64(b.slots[8*i:])
+	if slot>>63 != 0 {
+		return b.slots[8*i : 8*i+int(slot>>56&0x7f)]
+	}
+	at, n := int(slot>>32), int(uint32(slot))
+	return b.variable[at : at+n]
+}
+
+// AppendTo appends the array to a buffer.
+func (b *ArrayBuilder) AppendTo(buf []byte) []byte {
+	base := len(buf)
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(b.n))
+	buf = append(buf, b.nulls...)
+	slots := len(buf)
+	buf = append(buf, b.slots...)
+	buf = append(buf, zeros[:-(len(buf)-base)&7]...)
+	if b.wide {
+		b.move(buf[slots:], uint64(len(buf)-base))
+	}
+	return append(buf, b.variable...)
+}
+
+// move makes slots count from the array's beginning, where the variable part
+// is at distance by. Neither NULLs nor values within their slot point there.
+func (b *ArrayBuilder) move(slots []byte, by uint64) {
+	for i := range b.n {
+		slot := binary.LittleEndian.Uint64(slots[8*i:])
+		if slot>>63 == 0 && b.nulls[i/8]&(1<<(i%8)) == 0 {
+			binary.LittleEndian.PutUint64(slots[8*i:], slot+by<<32)
+		}
+	}
+}
+
+// AppendMapOf appends a MAP to a buffer, as AppendMap does.
+func AppendMapOf(buf []byte, keys, values *ArrayBuilder) []byte {
+	base := len(buf)
+	buf = keys.AppendTo(append(buf, 0, 0, 0, 0))
+	binary.LittleEndian.PutUint32(buf[base:], uint32(len(buf)-base-4))
+	return values.AppendTo(buf)
+}
+
 // AppendMap appends a MAP to a buffer: the array of its keys and that of its
 // values, whose elements belong together by position. That keys differ is the
 // caller's care.
@@ -111,6 +203,15 @@ func ViewArray(elem *Type, b []byte) ArrayView {
 
 // Len is the number of elements, NULLs among them.
 func (a *ArrayView) Len() int { return a.n }
+
+// Row is the array's bytes as what Place's columns read.
+func (a *ArrayView) Row() Row { return Row(a.bytes) }
+
+// Place makes c, a column of the elements' type, read element i of Row, so that
+// what reads columns reads elements too.
+func (a *ArrayView) Place(c *Column, i int) {
+	c.offset, c.nullByte, c.nullMask = a.slot(i), 4+i/8, 1<<(i%8)
+}
 
 // IsNull tells whether element i is NULL.
 func (a *ArrayView) IsNull(i int) bool { return a.bytes[4+i/8]&(1<<(i%8)) != 0 }

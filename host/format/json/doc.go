@@ -11,8 +11,8 @@
 //	    no leading zeros, no trailing commas, nothing but whitespace after the
 //	    object, literals in lower case, at most 10,000 values nested.
 //	(T) The type of a value is checked if its column is in the output schema, and
-//	    only then. The name of an output column may be there once; other names
-//	    may be repeated.
+//	    only then. The name of an output column, of a field of its ROWs and of a
+//	    key of its MAPs may be there once; other names may be repeated.
 //	(V) A value is stored exactly or refused. Two roundings are meant: FLOAT and
 //	    DOUBLE take the nearest value, and the fractions of DECIMAL and TIMESTAMP
 //	    are cut to the type as told below.
@@ -20,6 +20,8 @@
 //	    result: a prediction is compared with the bytes before it is used.
 //	(R) What the Encoder wrote, the Decoder reads back as the same row, except for
 //	    what its caveats name.
+//	(L) The ARRAY, MAP and ROW values of a record take at most NestedBytesMax,
+//	    and time in proportion, however little text stands for them.
 //
 // # What a column reads
 //
@@ -49,8 +51,18 @@
 //
 // Dates are those of the proleptic Gregorian calendar, years 0000 to 9999 in
 // UTC. A leap second (:60) is an error: event time has no place for it.
-// ARRAY, MAP and ROW columns cannot be read or written yet; where nobody uses
-// such a column its value is skipped as any other.
+// Where nobody uses a column its value is skipped, whatever its type.
+//
+//	ARRAY<t>          an array.
+//	MAP<STRING, t>    an object, its entries in the order in which they stand. A
+//	                  key that is there twice is an error, where Flink keeps
+//	                  the last. MAPs with other keys are refused, as in Flink.
+//	ROW<...>          an object: fields that are missing are NULL, unknown ones
+//	                  are skipped.
+//
+// What is nested in them is read as a column of its type is, NULL included, to
+// any depth that types have. An error names the column and the place in it, with
+// elements counted from 0: items[2].price, labels['a'].
 //
 // # What a column writes
 //
@@ -62,7 +74,10 @@
 //
 // Caveats: the variable parts of a decoded row stand in the order in which the
 // fields came, so rows of equal values may differ in bytes; keys are projected
-// in the order of their columns and do not. A timestamp outside the years 0000 to 9999 is written as integer
-// milliseconds, which loses what is finer; a DATE outside has a longer year with
-// a sign, which is not read back.
+// in the order of their columns and do not. A timestamp outside the years 0000
+// to 9999 is written as integer milliseconds, which loses what is finer; a DATE
+// outside has a longer year with a sign, which is not read back. A key of a MAP
+// that is NULL is written as "null", one of the ways that Flink offers; keys that
+// are equal, which only a guest could have put there, are both written and not
+// read back.
 package json

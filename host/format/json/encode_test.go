@@ -132,7 +132,7 @@ func TestNewEncoderRefuses(t *testing.T) {
 		options      EncoderOptions
 	}{
 		{"op STRING", `a column called "op"`, EncoderOptions{}},
-		{"a ARRAY<INT>", `column "a": a value of type ARRAY<INT> cannot be written as JSON yet`, EncoderOptions{}},
+		{"a ROW<b MAP<INT, INT>>", `column "a": field "b": MAP<INT, INT> cannot be written as a JSON object`, EncoderOptions{}},
 		{"a INT", "there is no way 9 to write timestamps", EncoderOptions{Timestamps: 9}},
 	} {
 		if _, err := NewEncoder(schemaOf(c.schema), c.options); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -188,20 +188,53 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func drawSchema(t *rapid.T) *stream.Schema {
-	names := rapid.SliceOfNDistinct(rapid.String(), 0, 8, rapid.ID[string]).Draw(t, "names")
+	return stream.MustSchema(drawFields(t, rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "depth"), 8)...)
+}
+
+func drawFields(t *rapid.T, depth, most int) []stream.Field {
+	names := rapid.SliceOfNDistinct(rapid.String(), 0, most, rapid.ID[string]).Draw(t, "names")
 	var fields []stream.Field
 	for _, name := range names {
-		if name == "" {
-			continue
+		if name != "" {
+			fields = append(fields, stream.Field{Name: name, Type: drawType(t, depth)})
 		}
-		precision := rapid.IntRange(1, 38).Draw(t, "precision")
-		fields = append(fields, stream.Field{Name: name, Type: rapid.SampledFrom([]stream.Type{
-			{Kind: stream.Boolean}, {Kind: stream.Int}, {Kind: stream.BigInt}, {Kind: stream.Float}, {Kind: stream.Double},
-			{Kind: stream.Decimal, Precision: precision, Scale: precision / 3}, {Kind: stream.String}, {Kind: stream.Bytes}, {Kind: stream.Date},
-			{Kind: stream.Timestamp, Precision: precision % 10}, {Kind: stream.TimestampLTZ, Precision: precision % 10},
-		}).Draw(t, "type")})
 	}
-	return stream.MustSchema(fields...)
+	return fields
+}
+
+func drawType(t *rapid.T, depth int) stream.Type {
+	if depth > 0 {
+		switch rapid.IntRange(0, 3).Draw(t, "shape") {
+		case 0:
+			elem := drawType(t, depth-1)
+			return stream.Type{Kind: stream.Array, Elem: &elem}
+		case 1:
+			elem := drawType(t, depth-1)
+			return stream.Type{Kind: stream.Map, Key: &stream.Type{Kind: stream.String}, Elem: &elem}
+		case 2:
+			return stream.Type{Kind: stream.RowType, Fields: drawFields(t, depth-1, 4)}
+		}
+	}
+	precision := rapid.IntRange(1, 38).Draw(t, "precision")
+	return rapid.SampledFrom([]stream.Type{
+		{Kind: stream.Boolean}, {Kind: stream.Int}, {Kind: stream.BigInt}, {Kind: stream.Float}, {Kind: stream.Double},
+		{Kind: stream.Decimal, Precision: precision, Scale: precision / 3}, {Kind: stream.String}, {Kind: stream.Bytes}, {Kind: stream.Date},
+		{Kind: stream.Timestamp, Precision: precision % 10}, {Kind: stream.TimestampLTZ, Precision: precision % 10},
+	}).Draw(t, "type")
+}
+
+// setter is what the writers of rows and arrays have in common.
+type setter interface {
+	SetNull(i int)
+	SetBool(i int, v bool)
+	SetInt32(i int, v int32)
+	SetInt64(i int, v int64)
+	SetFloat32(i int, v float32)
+	SetFloat64(i int, v float64)
+	SetBytes(i int, v []byte)
+	SetTimestamp(i int, ms int64, nanos int32)
+	SetBigDecimal(i int, unscaled []byte)
+	SetNested(i int, v []byte)
 }
 
 // drawRow draws any values but those that the caveats of the package name.
@@ -209,42 +242,73 @@ func drawRow(t *rapid.T, s *stream.Schema) stream.Row {
 	w := stream.NewRowWriter(s)
 	w.BeginIn(nil, stream.Insert)
 	for i, f := range s.Fields() {
-		if rapid.IntRange(0, 5).Draw(t, "null") == 0 {
-			w.SetNull(i)
-			continue
-		}
-		switch f.Type.Kind {
-		case stream.Boolean:
-			w.SetBool(i, rapid.Bool().Draw(t, "v"))
-		case stream.Int:
-			w.SetInt32(i, rapid.Int32().Draw(t, "v"))
-		case stream.BigInt:
-			w.SetInt64(i, rapid.Int64().Draw(t, "v"))
-		case stream.Float:
-			w.SetFloat32(i, rapid.OneOf(rapid.Float32(), rapid.SampledFrom([]float32{float32(nan), float32(infinity), float32(-infinity)})).Draw(t, "v"))
-		case stream.Double:
-			w.SetFloat64(i, rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{nan, infinity, -infinity})).Draw(t, "v"))
-		case stream.Decimal:
-			drawDecimal(t, w, i, f.Type)
-		case stream.String:
-			w.SetBytes(i, []byte(rapid.String().Draw(t, "v")))
-		case stream.Bytes:
-			w.SetBytes(i, rapid.SliceOf(rapid.Byte()).Draw(t, "v"))
-		case stream.Date:
-			w.SetInt32(i, rapid.Int32Range(-719528, 2932896).Draw(t, "v"))
-		default:
-			ms, nanos := rapid.Int64Range(minMillis, maxMillis).Draw(t, "ms"), rapid.Int32Range(0, 999_999).Draw(t, "nanos")
-			if f.Type.Precision <= 3 && rapid.Bool().Draw(t, "far") {
-				ms = rapid.Int64().Draw(t, "ms")
-			}
-			ms, nanos = cutTimestamp(ms, nanos, f.Type.Precision)
-			w.SetTimestamp(i, ms, nanos)
-		}
+		drawInto(t, w, i, f.Type)
 	}
 	return w.Row()
 }
 
-func drawDecimal(t *rapid.T, w *stream.RowWriter, i int, typ stream.Type) {
+func drawInto(t *rapid.T, w setter, i int, typ stream.Type) {
+	if rapid.IntRange(0, 5).Draw(t, "null") == 0 {
+		w.SetNull(i)
+		return
+	}
+	switch typ.Kind {
+	case stream.Boolean:
+		w.SetBool(i, rapid.Bool().Draw(t, "v"))
+	case stream.Int:
+		w.SetInt32(i, rapid.Int32().Draw(t, "v"))
+	case stream.BigInt:
+		w.SetInt64(i, rapid.Int64().Draw(t, "v"))
+	case stream.Float:
+		w.SetFloat32(i, rapid.OneOf(rapid.Float32(), rapid.SampledFrom([]float32{float32(nan), float32(infinity), float32(-infinity)})).Draw(t, "v"))
+	case stream.Double:
+		w.SetFloat64(i, rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{nan, infinity, -infinity})).Draw(t, "v"))
+	case stream.Decimal:
+		drawDecimal(t, w, i, typ)
+	case stream.String:
+		w.SetBytes(i, []byte(rapid.String().Draw(t, "v")))
+	case stream.Bytes:
+		w.SetBytes(i, rapid.SliceOf(rapid.Byte()).Draw(t, "v"))
+	case stream.Date:
+		w.SetInt32(i, rapid.Int32Range(-719528, 2932896).Draw(t, "v"))
+	case stream.Array, stream.Map, stream.RowType:
+		w.SetNested(i, drawNestedBytes(t, typ))
+	default:
+		ms, nanos := rapid.Int64Range(minMillis, maxMillis).Draw(t, "ms"), rapid.Int32Range(0, 999_999).Draw(t, "nanos")
+		if typ.Precision <= 3 && rapid.Bool().Draw(t, "far") {
+			ms = rapid.Int64().Draw(t, "ms")
+		}
+		ms, nanos = cutTimestamp(ms, nanos, typ.Precision)
+		w.SetTimestamp(i, ms, nanos)
+	}
+}
+
+func drawNestedBytes(t *rapid.T, typ stream.Type) []byte {
+	if typ.Kind == stream.RowType {
+		return drawRow(t, stream.MustSchema(typ.Fields...))
+	}
+	n := rapid.SampledFrom([]int{0, 1, 2, 3, 40}).Draw(t, "length")
+	var keys *stream.ArrayWriter
+	if typ.Kind == stream.Map {
+		names := rapid.SliceOfNDistinct(rapid.String(), n, n, rapid.ID[string]).Draw(t, "keys")
+		keys = stream.NewArrayWriter(*typ.Key)
+		keys.Begin(n)
+		for i, name := range names {
+			keys.SetBytes(i, []byte(name))
+		}
+	}
+	w := stream.NewArrayWriter(*typ.Elem)
+	w.Begin(n)
+	for i := range n {
+		drawInto(t, w, i, *typ.Elem)
+	}
+	if keys != nil {
+		return stream.AppendMap(nil, keys.Bytes(), w.Bytes())
+	}
+	return w.Bytes()
+}
+
+func drawDecimal(t *rapid.T, w setter, i int, typ stream.Type) {
 	d := decimal{negative: rapid.Bool().Draw(t, "negative")}
 	for range rapid.IntRange(0, typ.Precision).Draw(t, "digits") {
 		d.timesAdd(10, rapid.Uint64Range(0, 9).Draw(t, "digit"))

@@ -39,6 +39,8 @@ type encoderColumn struct {
 	prefix string
 	// The prefix as two words if it has at most 16 bytes.
 	low, high uint64
+	fields    []encoderColumn // of a ROW
+	elem, key *encoderColumn  // of an ARRAY or MAP; moved from element to element
 }
 
 // appendPrefix writes what stands before the value.
@@ -67,24 +69,50 @@ func NewEncoder(schema *stream.Schema, options EncoderOptions) (*Encoder, error)
 	if options.Timestamps > Millis {
 		return nil, fmt.Errorf("json: there is no way %d to write timestamps", options.Timestamps)
 	}
-	e := &Encoder{columns: make([]encoderColumn, schema.Len()), options: options}
-	for i, f := range schema.Fields() {
+	for _, f := range schema.Fields() {
 		if f.Name == "op" && !options.AppendOnly {
 			return nil, fmt.Errorf("json: a column called \"op\" would be taken for the change kind that records of a changing stream begin with; it needs another name")
 		}
-		op, ok := opOf(f.Type)
-		if !ok {
-			return nil, fmt.Errorf("json: column %q: a value of type %s cannot be written as JSON yet", f.Name, f.Type)
+		if err := checkType(f.Type); err != nil {
+			return nil, fmt.Errorf("json: column %q: %w", f.Name, err)
 		}
+	}
+	e := &Encoder{columns: encoderColumns(schema), options: options}
+	copy(e.date[:], "1970-01-01") // of day 0
+	return e, nil
+}
+
+func encoderColumns(s *stream.Schema) []encoderColumn {
+	columns := make([]encoderColumn, s.Len())
+	for i, f := range s.Fields() {
 		before := ","
 		if i == 0 {
 			before = "{"
 		}
 		prefix := append(appendString([]byte(before), []byte(f.Name)), ':')
-		e.columns[i] = encoderColumn{schema.Column(i), op, string(prefix), wordOrTail(prefix, 0), wordOrTail(prefix, 8)}
+		c := newEncoderColumn(s.Column(i))
+		c.prefix, c.low, c.high = string(prefix), wordOrTail(prefix, 0), wordOrTail(prefix, 8)
+		columns[i] = c
 	}
-	copy(e.date[:], "1970-01-01") // of day 0
-	return e, nil
+	return columns
+}
+
+// newEncoderColumn prepares to write a column's value, without what stands
+// before it.
+func newEncoderColumn(column stream.Column) encoderColumn {
+	c := encoderColumn{Column: column, op: opOf(column.Type)}
+	switch c.op {
+	case opRow:
+		c.fields = encoderColumns(stream.MustSchema(c.Type.Fields...))
+	case opMap:
+		key := newEncoderColumn(stream.Column{Type: *c.Type.Key})
+		c.key = &key
+		fallthrough
+	case opArray:
+		elem := newEncoderColumn(stream.Column{Type: *c.Type.Elem})
+		c.elem = &elem
+	}
+	return c
 }
 
 // Append appends one JSON object for the row.
@@ -93,8 +121,18 @@ func (e *Encoder) Append(dst []byte, r stream.Row) []byte {
 		dst = append(dst, '{')
 	}
 	start := len(dst)
-	for i := range e.columns {
-		c := &e.columns[i]
+	dst = e.fields(dst, e.columns, r)
+	if !e.options.AppendOnly && r.Change() != stream.Insert {
+		dst = e.insertChange(dst, start, r.Change())
+	}
+	return append(dst, '}')
+}
+
+// fields writes the columns of a row; the first one's prefix opens the object,
+// which the caller closes.
+func (e *Encoder) fields(dst []byte, columns []encoderColumn, r stream.Row) []byte {
+	for i := range columns {
+		c := &columns[i]
 		dst = c.appendPrefix(dst)
 		if c.IsNull(r) {
 			dst = append(dst, "null"...)
@@ -102,10 +140,7 @@ func (e *Encoder) Append(dst []byte, r stream.Row) []byte {
 		}
 		dst = e.value(dst, c, r)
 	}
-	if !e.options.AppendOnly && r.Change() != stream.Insert {
-		dst = e.insertChange(dst, start, r.Change())
-	}
-	return append(dst, '}')
+	return dst
 }
 
 // insertChange makes room for the change kind before the first column. Rows
@@ -146,9 +181,61 @@ func (e *Encoder) value(dst []byte, c *encoderColumn, r stream.Row) []byte {
 	case opDate:
 		dst = appendDate(append(dst, '"'), int(c.Int32(r)))
 		return append(dst, '"')
+	case opArray, opMap, opRow:
+		return e.nested(dst, c, r)
 	}
 	ms, nanos := c.Timestamp(r)
 	return e.timestamp(dst, ms, nanos, c.Type.Precision)
+}
+
+// nested writes an ARRAY, MAP or ROW.
+func (e *Encoder) nested(dst []byte, c *encoderColumn, r stream.Row) []byte {
+	switch c.op {
+	case opRow:
+		if len(c.fields) == 0 {
+			dst = append(dst, '{')
+		}
+		return append(e.fields(dst, c.fields, stream.Row(c.Bytes(r))), '}')
+	case opMap:
+		m := stream.ViewMap(&c.Type, c.Bytes(r))
+		dst = append(dst, '{')
+		for i := range m.Len() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = e.key(dst, c.key, &m.Keys, i)
+			dst = e.element(append(dst, ':'), c.elem, &m.Values, i)
+		}
+		return append(dst, '}')
+	}
+	a := stream.ViewArray(c.Type.Elem, c.Bytes(r))
+	dst = append(dst, '[')
+	for i := range a.Len() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = e.element(dst, c.elem, &a, i)
+	}
+	return append(dst, ']')
+}
+
+// element writes element i of an array.
+func (e *Encoder) element(dst []byte, c *encoderColumn, a *stream.ArrayView, i int) []byte {
+	a.Place(&c.Column, i)
+	if c.IsNull(a.Row()) {
+		return append(dst, "null"...)
+	}
+	return e.value(dst, c, a.Row())
+}
+
+// key writes a MAP's key. JSON has no name that is NULL; its place is taken by
+// Flink's literal for it.
+func (e *Encoder) key(dst []byte, c *encoderColumn, keys *stream.ArrayView, i int) []byte {
+	keys.Place(&c.Column, i)
+	if c.IsNull(keys.Row()) {
+		return append(dst, `"null"`...)
+	}
+	return e.value(dst, c, keys.Row())
 }
 
 // appendStringSlot writes a STRING; one of at most 7 bytes with nothing to

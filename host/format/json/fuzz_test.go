@@ -21,7 +21,9 @@ import (
 )
 
 var allTypes = schemaOf("b BOOLEAN; i INT; l BIGINT; f FLOAT; d DOUBLE; m DECIMAL(10,2); M DECIMAL(38,10); n DECIMAL(38,0); s STRING; y BYTES; a DATE; " +
-	"t TIMESTAMP(3); v TIMESTAMP(0); u TIMESTAMP(9); z TIMESTAMP_LTZ(3); w TIMESTAMP_LTZ(6)")
+	"t TIMESTAMP(3); v TIMESTAMP(0); u TIMESTAMP(9); z TIMESTAMP_LTZ(3); w TIMESTAMP_LTZ(6); " +
+	"A ARRAY<INT>; B ARRAY<ROW<i INT, s STRING, u ARRAY<TIMESTAMP(9)>>>; C MAP<STRING, DECIMAL(20,2)>; " +
+	"R ROW<b BOOLEAN, y BYTES, C MAP<STRING, ARRAY<DOUBLE>>, a DATE, R ROW<>>")
 
 // isObject is the reference for syntax.
 func isObject(record []byte) bool {
@@ -36,36 +38,87 @@ var errRefused = errors.New("refused")
 // for each column as text, "NULL" for none.
 func reference(record []byte, s *stream.Schema) ([]string, error) {
 	values := make([]string, s.Len())
-	d := jsontext.NewDecoder(bytes.NewReader(record), jsontext.AllowDuplicateNames(true))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		column := s.Index(token.String())
-		v, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
+	err := referenceObject(record, func(name string, v jsontext.Value) (err error) {
+		column := s.Index(name)
 		if column < 0 {
-			continue
+			return nil
 		}
 		if values[column] != "" {
-			return nil, errRefused
+			return errRefused
 		}
-		if values[column], err = referenceValue(v, s.Fields()[column].Type); err != nil {
-			return nil, err
-		}
-	}
+		values[column], err = referenceValue(v, s.Fields()[column].Type)
+		return err
+	})
 	for i := range values {
 		if values[i] == "" {
 			values[i] = "NULL"
 		}
 	}
-	return values, nil
+	return values, err
+}
+
+// referenceObject calls member for all that an object holds.
+func referenceObject(object []byte, member func(name string, v jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		v, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := member(name, v.Clone()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referenceNested reads an ARRAY as [v v], a MAP as {"k":v} in its order, and a
+// ROW as (v v).
+func referenceNested(v jsontext.Value, t stream.Type) (string, error) {
+	var parts []string
+	switch {
+	case t.Kind == stream.Array && v.Kind() == '[':
+		d := jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowDuplicateNames(true))
+		if _, err := d.ReadToken(); err != nil {
+			return "", err
+		}
+		for d.PeekKind() != ']' {
+			element, err := d.ReadValue()
+			if err != nil {
+				return "", err
+			}
+			part, err := referenceValue(element, *t.Elem)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, part)
+		}
+		return "[" + strings.Join(parts, " ") + "]", nil
+	case t.Kind == stream.Map && v.Kind() == '{':
+		seen := map[string]bool{}
+		err := referenceObject(v, func(name string, v jsontext.Value) error {
+			if seen[name] {
+				return errRefused
+			}
+			seen[name] = true
+			part, err := referenceValue(v, *t.Elem)
+			parts = append(parts, strconv.Quote(name)+":"+part)
+			return err
+		})
+		return "{" + strings.Join(parts, " ") + "}", err
+	case t.Kind == stream.RowType && v.Kind() == '{':
+		parts, err := reference(v, stream.MustSchema(t.Fields...))
+		return "(" + strings.Join(parts, " ") + ")", err
+	}
+	return "", errRefused
 }
 
 func referenceValue(v jsontext.Value, t stream.Type) (string, error) {
@@ -106,6 +159,8 @@ func referenceValue(v jsontext.Value, t stream.Type) (string, error) {
 		}
 	case t.Kind == stream.Timestamp || t.Kind == stream.TimestampLTZ:
 		return referenceTimestamp(text, t, isNumber, isString)
+	case t.Kind >= stream.Array:
+		return referenceNested(v, t)
 	}
 	return "", errRefused
 }
@@ -210,36 +265,58 @@ func referenceTimestamp(text string, t stream.Type, isNumber, isString bool) (st
 func rowValues(r stream.Row, s *stream.Schema) []string {
 	values := make([]string, s.Len())
 	for i := range values {
-		c := s.Column(i)
-		if c.IsNull(r) {
-			values[i] = "NULL"
-			continue
+		values[i] = columnValue(s.Column(i), r)
+	}
+	return values
+}
+
+func columnValue(c stream.Column, r stream.Row) string {
+	if c.IsNull(r) {
+		return "NULL"
+	}
+	switch c.Type.Kind {
+	case stream.Boolean:
+		return strconv.FormatBool(c.Bool(r))
+	case stream.Int, stream.Date:
+		return fmt.Sprint(c.Int32(r))
+	case stream.BigInt:
+		return fmt.Sprint(c.Int64(r))
+	case stream.Float:
+		return fmt.Sprint(float64(c.Float32(r)))
+	case stream.Double:
+		return fmt.Sprint(c.Float64(r))
+	case stream.Decimal:
+		n := big.NewInt(0)
+		if c.Type.Precision <= stream.DecimalCompactPrecisionMax {
+			n.SetInt64(c.Int64(r))
+		} else if b := c.Bytes(r); n.SetBytes(b) != nil && b[0] >= 0x80 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 		}
-		switch c.Type.Kind {
-		case stream.Boolean:
-			values[i] = strconv.FormatBool(c.Bool(r))
-		case stream.Int, stream.Date:
-			values[i] = fmt.Sprint(c.Int32(r))
-		case stream.BigInt:
-			values[i] = fmt.Sprint(c.Int64(r))
-		case stream.Float:
-			values[i] = fmt.Sprint(float64(c.Float32(r)))
-		case stream.Double:
-			values[i] = fmt.Sprint(c.Float64(r))
-		case stream.Decimal:
-			n := big.NewInt(0)
-			if c.Type.Precision <= stream.DecimalCompactPrecisionMax {
-				n.SetInt64(c.Int64(r))
-			} else if b := c.Bytes(r); n.SetBytes(b) != nil && b[0] >= 0x80 {
-				n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
-			}
-			values[i] = n.String()
-		case stream.String, stream.Bytes:
-			values[i] = strconv.Quote(string(c.Bytes(r)))
-		default:
-			ms, nanos := c.Timestamp(r)
-			values[i] = fmt.Sprint(ms, " ", nanos)
+		return n.String()
+	case stream.String, stream.Bytes:
+		return strconv.Quote(string(c.Bytes(r)))
+	case stream.Array:
+		return "[" + strings.Join(elementValues(stream.ViewArray(c.Type.Elem, c.Bytes(r)), *c.Type.Elem), " ") + "]"
+	case stream.Map:
+		m := stream.ViewMap(&c.Type, c.Bytes(r))
+		parts := elementValues(m.Keys, *c.Type.Key)
+		for i, v := range elementValues(m.Values, *c.Type.Elem) {
+			parts[i] += ":" + v
 		}
+		return "{" + strings.Join(parts, " ") + "}"
+	case stream.RowType:
+		return "(" + strings.Join(rowValues(c.Bytes(r), stream.MustSchema(c.Type.Fields...)), " ") + ")"
+	}
+	ms, nanos := c.Timestamp(r)
+	return fmt.Sprint(ms, " ", nanos)
+}
+
+func elementValues(a stream.ArrayView, elem stream.Type) []string {
+	values := make([]string, a.Len())
+	for i := range values {
+		c := stream.Column{Type: elem}
+		a.Place(&c, i)
+		values[i] = columnValue(c, a.Row())
 	}
 	return values
 }
@@ -252,6 +329,9 @@ var seeds = []string{
 	`{"b":true,"i":-5,"l":123456789012,"f":1.5,"d":0.1,"m":12.345,"M":-123456789012345678.5,"n":99999999999999999999999999999999999999,"s":"a \"quoted\" string","y":"AAEC/w==","a":"2001-02-16","t":"2001-02-16T17:55:00.000Z","v":-1,"u":"2001-02-16 17:55:00.123456789+01:00","z":"2001-02-16T17:55:00Z","w":1e3}`,
 	` { "s" : "\uD83D\uDE00é\u0000\/" , "x" : [ 1 , { "a" : [ ] , "b" : { } } , -0.5e+10 , null ] } `,
 	`{"f":"NaN","d":"-Infinity","m":"1e1","i":1.0,"l":1e18,"s":"","b":null}`,
+	`{"A":[1,-2,null,1e2],"B":[{"i":1,"s":"longer than seven","u":[0,"2001-02-16T17:55:00.123456789Z",null]},null,{},{"x":[{}],"s":"é"}],"C":{"a":1.5,"\u0062":null,"":-99999999999999.995},"R":{"b":true,"y":"AAEC/w==","C":{"k":[1,"NaN"],"l":[]},"a":"2001-02-16","R":{"x":{}}}}`,
+	`{"A":[],"B":[],"C":{},"R":{}}`, `{"C":{"a":1,"\u0061":2}}`, `{"R":{"b":true,"b":true}}`, `{"A":[1,]}`, `{"A":[1 2]}`, `{"A":[1}`, `{"A":{}}`, `{"R":[]}`, `{"C":{"a":1,}}`, `{"B":[{"u":[1.5]}]}`, `{"B":[{"i":"1"}]}`, `{"A":[[1]]}`,
+	` { "A" : [ 1 , 2 ] , "C" : { "a" : 1 , "b" : 2 } , "R" : { "C" : { "x" : [ 1.5 , null ] } } } `,
 	`{"i":1,"i":2}`, `{"x":01}`, `{"x":[1,]}`, `{"x":"` + "\xff" + `"}`, `{"s":"\uD800"}`, `{"s":"` + "\x01" + `"}`, `{"x":tru}`, `{}x`, `[]`, ``,
 	`{"t":"2016-12-31T23:59:60.000Z"}`, `{"t":"0000-01-01T00:00:00+00:01"}`, `{"a":"2000-02-30"}`, `{"m":99999999.995}`, `{"i":2147483648}`,
 }
@@ -292,6 +372,9 @@ func FuzzDecode(f *testing.F) {
 			compare(t, record, row, err)
 		}
 		if err == nil {
+			if err := stream.CheckRow(allTypes, row); err != nil {
+				t.Fatalf("%q: no sound row: %v", record, err)
+			}
 			roundTrip(t, row)
 		}
 	})

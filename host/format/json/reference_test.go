@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // TestAgainstReference draws records that are nearly right for each type, which
@@ -59,6 +61,8 @@ func drawValue(t *rapid.T, name string) string {
 			kind = "string"
 		case "a", "t", "v", "u", "z", "w":
 			kind = "time"
+		case "A", "B", "C", "R":
+			return drawNested(t, allTypes.Fields()[allTypes.Index(name)].Type)
 		case "b", "other":
 			kind = "other"
 		default:
@@ -73,7 +77,50 @@ func drawValue(t *rapid.T, name string) string {
 	case "time":
 		return drawTime(t)
 	}
-	return rapid.SampledFrom([]string{"true", "false", "null", "{}", "[]", `{"b":[null,{"i":1}]}`, "[true,[]]", `""`, `"NaN"`, `"Infinity"`, "-0"}).Draw(t, "v")
+	return rapid.SampledFrom([]string{"true", "false", "null", "{}", "[]", `{"b":[null,{"i":1}]}`, "[true,[]]", `{"i":1,"s":"x","u":[0]}`, "[1,null]", `""`, `"NaN"`, `"Infinity"`, "-0"}).Draw(t, "v")
+}
+
+// drawNested draws values for a type, now and then of the wrong kind.
+func drawNested(t *rapid.T, typ stream.Type) string {
+	gap := func() string { return rapid.SampledFrom([]string{"", "", "", " "}).Draw(t, "gap") }
+	odd := rapid.IntRange(0, 15).Draw(t, "odd")
+	if odd == 0 {
+		return drawValue(t, rapid.SampledFrom([]string{"b", "i", "s", "t", "other"}).Draw(t, "instead"))
+	}
+	if odd == 1 {
+		return "null"
+	}
+	n := rapid.IntRange(0, 4).Draw(t, "length")
+	var parts []string
+	switch typ.Kind {
+	case stream.Array:
+		for range n {
+			parts = append(parts, gap()+drawNested(t, *typ.Elem)+gap())
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case stream.Map:
+		for range n {
+			key := rapid.SampledFrom([]string{`"a"`, `"\u0061"`, `"b"`, `""`, `"a longer key"`, `"é"`, `"c"`, `"d"`, `"null"`}).Draw(t, "key")
+			parts = append(parts, gap()+key+gap()+":"+gap()+drawNested(t, *typ.Elem)+gap())
+		}
+		return "{" + strings.Join(parts, ",") + gap() + "}"
+	case stream.RowType:
+		for range n {
+			f := stream.Field{Name: "other", Type: mustType("ARRAY<BOOLEAN>")}
+			if len(typ.Fields) > 0 && rapid.IntRange(0, 3).Draw(t, "known") > 0 {
+				f = rapid.SampledFrom(typ.Fields).Draw(t, "field")
+			}
+			parts = append(parts, gap()+`"`+f.Name+`"`+gap()+":"+gap()+drawNested(t, f.Type)+gap())
+		}
+		return "{" + strings.Join(parts, ",") + gap() + "}"
+	case stream.Boolean:
+		return "true"
+	case stream.String, stream.Bytes:
+		return drawString(t)
+	case stream.Date, stream.Timestamp, stream.TimestampLTZ:
+		return drawTime(t)
+	}
+	return drawNumber(t)
 }
 
 func drawNumber(t *rapid.T) string {

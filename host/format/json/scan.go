@@ -35,6 +35,7 @@ const (
 // something begins and return the index after it, or -1 when err is set.
 type scanner struct {
 	err   *format.Error
+	depth int                     // how many values are open around what is read, the record included
 	stack [DepthMax/64 + 1]uint64 // for each open value a bit: it is an object
 }
 
@@ -279,7 +280,7 @@ func (s *scanner) skip(rec []byte, i int) int {
 	if i >= len(rec) || rec[i]|0x20 != '{' { // neither { nor [
 		return s.scalar(rec, i)
 	}
-	depth := 1 // the record
+	depth := s.depth
 	for {
 		opens, object := i < len(rec) && rec[i]|0x20 == '{', false
 		if opens {
@@ -296,12 +297,12 @@ func (s *scanner) skip(rec []byte, i int) int {
 			return -1
 		}
 		if !opens {
-			if i, depth, object = s.after(rec, i, depth); depth == 1 || i < 0 {
+			if i, depth, object = s.after(rec, i, depth); depth == s.depth || i < 0 {
 				return i
 			}
 		}
 		if object {
-			if i = s.name(rec, i); i < 0 {
+			if _, i, _ = s.name(rec, i); i < 0 {
 				return -1
 			}
 		}
@@ -327,9 +328,9 @@ func (s *scanner) push(depth int, object bool) {
 
 // after goes on behind a nested value at i: it closes what ends there and
 // returns the place of the next member, with the depth and kind of what holds
-// it; at depth 1 nothing is open any more.
+// it; at the depth of skip's caller nothing of the value is open any more.
 func (s *scanner) after(rec []byte, i, depth int) (int, int, bool) {
-	for depth > 1 {
+	for depth > s.depth {
 		object := s.stack[depth>>6]>>(depth&63)&1 != 0
 		i = space(rec, i)
 		switch {
@@ -346,16 +347,17 @@ func (s *scanner) after(rec []byte, i, depth int) (int, int, bool) {
 	return i, depth, false
 }
 
-// name checks a name with its colon and returns the place of the value.
-func (s *scanner) name(rec []byte, i int) int {
+// name checks a name with its colon and returns where the name ends and where
+// its value begins, -1 when err is set.
+func (s *scanner) name(rec []byte, i int) (end, value int, escaped bool) {
 	if i >= len(rec) || rec[i] != '"' {
-		return s.failAt(rec, i, reasonName)
+		return 0, s.failAt(rec, i, reasonName), false
 	}
-	if i, _ = s.text(rec, i+1); i < 0 {
-		return -1
+	if end, escaped = s.text(rec, i+1); end < 0 {
+		return 0, -1, false
 	}
-	if i = space(rec, i); i >= len(rec) || rec[i] != ':' {
-		return s.failAt(rec, i, reasonColon)
+	if i = space(rec, end); i >= len(rec) || rec[i] != ':' {
+		return 0, s.failAt(rec, i, reasonColon), false
 	}
-	return space(rec, i+1)
+	return end, space(rec, i+1), escaped
 }

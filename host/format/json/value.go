@@ -49,6 +49,8 @@ func (d *Decoder) value(rec []byte, i int, f *field, w *stream.RowWriter) int {
 		if i < len(rec) && rec[i] == '"' {
 			return d.stringValue(rec, i+1, f, w)
 		}
+	case opArray, opMap, opRow:
+		return d.nestedValue(rec, i, f, w)
 	}
 	return d.convert(rec, i, f, w)
 }
@@ -74,8 +76,7 @@ func (d *Decoder) stringValue(rec []byte, i int, f *field, w *stream.RowWriter) 
 	return end
 }
 
-// integer reads an integer of at most 16 digits that a comma or bracket
-// follows; the end is 0 if what stands there is anything else.
+// integer reads an integer of at most 16 digits that a comma, } or ] follows; the end is 0 if what stands there is anything else.
 func integer(rec []byte, i int) (v int64, end int) {
 	if i >= len(rec) {
 		return 0, 0
@@ -93,7 +94,7 @@ func integer(rec []byte, i int) (v int64, end int) {
 		return longInteger(rec, i, int64(sign), digits8(t))
 	}
 	c := byte(x >> (8 * n))
-	if n == 0 || t&0xff == 0 && n > 1 || c != ',' && c != '}' {
+	if n == 0 || t&0xff == 0 && n > 1 || c != ',' && c|0x20 != '}' {
 		return 0, 0
 	}
 	v = int64(digits8(t << (64 - 8*n)))
@@ -108,7 +109,7 @@ func longInteger(rec []byte, i int, sign int64, v uint64) (int64, int) {
 	if n == 8 || rec[i] == '0' {
 		return 0, 0
 	}
-	if c := byte(x >> (8 * n)); c != ',' && c != '}' {
+	if c := byte(x >> (8 * n)); c != ',' && c|0x20 != '}' {
 		return 0, 0
 	}
 	if n > 0 {
@@ -287,16 +288,20 @@ func (d *Decoder) isNumber(text []byte) bool {
 
 // mismatch is the reason for a value of the wrong kind.
 func mismatch(f *field, token []byte) string {
+	want := f.typ.String()
+	if f.nested != nil {
+		want = f.typ.Kind.String() // the whole of it may be long, and the path says which
+	}
 	kind := ""
 	switch token[0] {
 	case '"':
 		kind = "the string "
 	case '{':
-		return f.typ.String() + " is expected, not an object"
+		return want + " is expected, not an object"
 	case '[':
-		return f.typ.String() + " is expected, not an array"
+		return want + " is expected, not an array"
 	}
-	return f.typ.String() + " is expected, not " + kind + shorten(token)
+	return want + " is expected, not " + kind + shorten(token)
 }
 
 // shownBytesMax is how much of a value an error shows.

@@ -1,6 +1,6 @@
 // Package aggregate computes the built-in aggregates (count, sum, min, max,
-// avg) incrementally over rows. The accumulator is a row that is fixed in width
-// and edited in place, just as a guest's is.
+// avg) incrementally over rows. The accumulator is a row. Where its length never
+// changes it is edited in place; only min and max of STRING and BYTES move it.
 //
 // Invariants:
 //
@@ -8,6 +8,15 @@
 //	    count counts records.
 //	(W) A sum never wraps around: an overflow is an error of the record, and the
 //	    accumulator is then as it was before.
+//	(L) An accumulator is as Create made it or as Add and Merge changed it: its
+//	    wide DECIMALs and TIMESTAMPs have their room even while they are NULL.
+//
+// Types are those of Flink SQL: sum of DECIMAL(p, s) is DECIMAL(38, s), its avg
+// is DECIMAL(38, max(6, s)). The average is rounded as Flink's DecimalDataUtils
+// divides, and is NULL where that leaves no room for its digits before the
+// point. Where a sum of decimals has more than 38 digits Flink goes on with
+// NULL and then with the next value alone; that is an overflow here (W). Strings
+// compare by their bytes, as Flink's do; Flink has no min and max of BYTES.
 package aggregate
 
 import (
@@ -44,6 +53,10 @@ func ResultType(k Kind, in stream.Type) (stream.Type, error) {
 		return stream.Type{Kind: stream.BigInt}, nil
 	case k == Sum && in.Kind == stream.Int, k == Avg && in.Kind == stream.Int:
 		return stream.Type{Kind: stream.BigInt}, nil
+	case k == Sum && in.Kind == stream.Decimal:
+		return sumOfDecimal(in), nil
+	case k == Avg && in.Kind == stream.Decimal:
+		return stream.Type{Kind: stream.Decimal, Precision: stream.DecimalPrecisionMax, Scale: averageScale(in.Scale)}, nil
 	case isNumber(in):
 		return in, nil
 	case (k == Min || k == Max) && isOrdered(in):
@@ -60,14 +73,11 @@ func isNumber(t stream.Type) bool {
 	return false
 }
 
-// isOrdered tells whether min and max can compare values of the type as
-// integers.
-func isOrdered(t stream.Type) bool {
-	switch t.Kind {
-	case stream.Boolean, stream.Date, stream.Decimal, stream.Timestamp, stream.TimestampLTZ:
-		return t.IsFixedWidth()
-	}
-	return false
+// isOrdered tells whether min and max can be computed over the type.
+func isOrdered(t stream.Type) bool { return t.Kind < stream.Array }
+
+func sumOfDecimal(in stream.Type) stream.Type {
+	return stream.Type{Kind: stream.Decimal, Precision: stream.DecimalPrecisionMax, Scale: in.Scale}
 }
 
 var kindNames = [...]string{Count: "count", Sum: "sum", Min: "min", Max: "max", Avg: "avg"}
@@ -89,17 +99,39 @@ func ParseKind(name string) (Kind, bool) {
 type Function struct {
 	accumulator *stream.Schema
 	result      *stream.Schema
-	parts       []part
-	before      []byte // the accumulator before an Add that may fail
+	parts       []part  // those that may fail first
+	byResult    []*part // in the order of the result's columns
+	columns     []accColumn
+	empty       stream.Row // the accumulator of no records
+	failing     int        // how many parts may fail
+	before      []byte     // the accumulator before an Add in which a second part may fail
+	wins        bool       // a part has a value that moves the accumulator
+	mover       *stream.RowWriter
+	moved       []byte
+	results     *stream.RowWriter
 }
 
 // part is one aggregate, bound to its columns.
 type part struct {
 	kind   Kind
 	input  operand
-	acc    operand // count; or the sum, least or greatest so far, NULL at first
-	seen   operand // Avg: how many values the sum is of
-	result operand
+	acc    operand // the sum, least or greatest so far, NULL at first; Count: seen
+	seen   operand // Count, Avg: how many records or values there were; else acc
+	result int     // its column
+	more   int     // Avg of a DECIMAL: digits of fraction beyond those of the sum
+	wins   bool    // asBytes: the value at hand is the new extreme
+}
+
+// mayFail tells whether a value may not fit.
+func (p *part) mayFail() bool {
+	return (p.kind == Sum || p.kind == Avg) && (p.acc.shape == asInteger || p.acc.shape == asWide)
+}
+
+// accColumn is a column of the accumulator; extreme is the part of it that is
+// asBytes, nil for other columns.
+type accColumn struct {
+	operand
+	extreme *part
 }
 
 // New binds aggregates to the columns of a step's input.
@@ -116,102 +148,219 @@ func New(input *stream.Schema, calls []Call) (*Function, error) {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		result = append(result, stream.Field{Name: c.Name, Type: t})
-		if c.Kind == Avg && t.Kind == stream.Float {
-			t = stream.Type{Kind: stream.Double} // as in Flink
+		if c.Kind != Avg {
+			acc = append(acc, stream.Field{Name: c.Name, Type: t})
+			continue
 		}
-		acc = append(acc, stream.Field{Name: c.Name, Type: t})
-		if c.Kind == Avg {
-			acc = append(acc, stream.Field{Name: c.Name + " seen", Type: stream.Type{Kind: stream.BigInt}})
-		}
+		acc = append(acc, stream.Field{Name: c.Name, Type: averagedType(t, in)},
+			stream.Field{Name: c.Name + " seen", Type: stream.Type{Kind: stream.BigInt}})
 	}
 	f.accumulator, f.result = stream.MustSchema(acc...), stream.MustSchema(result...)
+	f.bind(input, calls)
+	f.mover, f.results = stream.NewRowWriter(f.accumulator), stream.NewRowWriter(f.result)
+	f.makeEmpty()
+	return f, nil
+}
+
+// averagedType is the type of the sum that an average is made of, as in Flink.
+func averagedType(result, in stream.Type) stream.Type {
+	switch in.Kind {
+	case stream.Float:
+		return stream.Type{Kind: stream.Double}
+	case stream.Decimal:
+		return sumOfDecimal(in)
+	}
+	return result
+}
+
+// bind makes the parts.
+func (f *Function) bind(input *stream.Schema, calls []Call) {
+	f.parts = make([]part, len(calls))
 	at := 0
 	for i, c := range calls {
-		p := part{kind: c.Kind, acc: operandOf(f.accumulator, at), result: operandOf(f.result, i)}
+		p := part{kind: c.Kind, acc: operandOf(f.accumulator, at), result: i}
+		p.seen = p.acc
 		if at++; c.Kind == Avg {
 			p.seen = operandOf(f.accumulator, at)
 			at++
 		}
 		if c.Kind != Count {
 			p.input = operandOf(input, c.Input)
+			p.more = averageScale(p.input.Type.Scale) - p.input.Type.Scale
 		}
-		f.parts = append(f.parts, p)
+		if p.mayFail() {
+			f.failing++
+		}
+		f.parts[i] = p
 	}
-	return f, nil
+	slices.SortStableFunc(f.parts, func(p, q part) int { return boolToInt(q.mayFail()) - boolToInt(p.mayFail()) })
+	f.columns = make([]accColumn, f.accumulator.Len())
+	for i := range f.columns {
+		f.columns[i].operand = operandOf(f.accumulator, i)
+	}
+	f.byResult = make([]*part, len(calls))
+	for i := range f.parts {
+		p := &f.parts[i]
+		f.byResult[p.result] = p
+		if p.acc.shape == asBytes {
+			f.columns[p.acc.Index].extreme = p
+		}
+	}
 }
 
-// Accumulator is the schema of the accumulator, fixed in width.
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// makeEmpty lays out the accumulator of no records.
+func (f *Function) makeEmpty() {
+	f.mover.BeginIn(nil, stream.Insert)
+	for _, p := range f.byResult {
+		if p.kind != Count {
+			f.mover.SetNull(p.acc.Index)
+		}
+	}
+	f.empty = f.mover.Row()
+}
+
+// Accumulator is the schema of the accumulator.
 func (f *Function) Accumulator() *stream.Schema { return f.accumulator }
 
 // Result is the schema of the result.
 func (f *Function) Result() *stream.Schema { return f.result }
 
-// Create makes acc the accumulator of no records.
-func (f *Function) Create(acc stream.Row) {
-	clear(acc)
-	for i := range f.parts {
-		if p := &f.parts[i]; p.kind != Count {
-			p.acc.SetNull(acc)
+// AccumulatorBytes is the length of the accumulator of no records, and whether
+// every other one is as long.
+func (f *Function) AccumulatorBytes() (n int, always bool) {
+	for i := range f.columns {
+		if f.columns[i].extreme != nil {
+			return len(f.empty), false
 		}
 	}
+	return len(f.empty), true
 }
 
-// Add takes a record into the accumulator.
-func (f *Function) Add(acc, r stream.Row) error {
-	f.before = append(f.before[:0], acc...)
-	for i := range f.parts {
-		p := &f.parts[i]
-		if p.kind == Count {
-			p.acc.PutInt64(acc, p.acc.Int64(acc)+1)
-			continue
-		}
-		if p.input.IsNull(r) {
-			continue
-		}
-		if err := p.take(acc, p.input.read(r), 1); err != nil {
-			copy(acc, f.before)
-			return err
-		}
+// Create makes acc, which has AccumulatorBytes, the accumulator of no records.
+func (f *Function) Create(acc stream.Row) { copy(acc, f.empty) }
+
+// Add takes a record into the accumulator. As a rule it edits acc in place and
+// moved is nil. If the accumulator has another length now, moved is what takes
+// its place; it is good until the next call, so the caller copies it, and what
+// acc holds counts no longer. After an error acc is as it was.
+func (f *Function) Add(acc, r stream.Row) (moved stream.Row, err error) {
+	return f.take(acc, r, false)
+}
+
+// Merge takes the accumulator of other records into acc, as Add does a record;
+// other is only read.
+func (f *Function) Merge(acc, other stream.Row) (moved stream.Row, err error) {
+	return f.take(acc, other, true)
+}
+
+// take brings r, a record or if merging an accumulator, into acc.
+func (f *Function) take(acc, r stream.Row, merging bool) (stream.Row, error) {
+	if f.failing > 1 { // of one that fails the others know nothing yet
+		f.before = append(f.before[:0], acc...)
 	}
-	return nil
-}
-
-// Merge takes the accumulator of other records into acc; other is only read.
-func (f *Function) Merge(acc, other stream.Row) error {
-	f.before = append(f.before[:0], acc...)
 	for i := range f.parts {
 		p := &f.parts[i]
+		from, seen := &p.input, int64(1)
+		if merging {
+			from, seen = &p.acc, p.seen.Int64(r)
+		}
 		if p.kind == Count {
-			p.acc.PutInt64(acc, p.acc.Int64(acc)+p.acc.Int64(other))
+			p.seen.ReplaceInt64(acc, p.seen.Int64(acc)+seen)
 			continue
 		}
-		if p.acc.IsNull(other) {
+		if from.IsNull(r) {
 			continue
 		}
-		seen := int64(0)
+		first, ok := p.acc.IsNull(acc), false
+		if p.acc.shape == asInteger { // not in takeOther, since it is what is asked for most
+			ok = p.takeInteger(acc, from.integer(r), first)
+		} else {
+			ok = p.takeOther(acc, from, r, first)
+			f.wins = f.wins || p.wins
+		}
+		if !ok {
+			if f.failing > 1 {
+				copy(acc, f.before)
+			}
+			return nil, p.overflow()
+		}
 		if p.kind == Avg {
-			seen = p.seen.Int64(other)
-		}
-		if err := p.take(acc, p.acc.read(other), seen); err != nil {
-			copy(acc, f.before)
-			return err
+			p.seen.ReplaceInt64(acc, p.seen.Int64(acc)+seen)
 		}
 	}
-	return nil
+	if f.wins {
+		return f.move(acc, r, merging), nil
+	}
+	return nil, nil
 }
 
-// PutResult writes the aggregates of an accumulator into a result row, all of
-// whose bytes are zero.
-func (f *Function) PutResult(out, acc stream.Row) {
-	for i := range f.parts {
-		p := &f.parts[i]
+// move lays the accumulator out anew with the values of r that win, which is an
+// accumulator itself if merging. One of the same length stays where it is.
+func (f *Function) move(acc, r stream.Row, merging bool) stream.Row {
+	f.wins = false
+	f.mover.BeginIn(f.moved[:0], stream.Insert)
+	for i := range f.columns {
+		c := &f.columns[i]
+		p := c.extreme
 		switch {
-		case p.acc.IsNull(acc):
-			p.result.SetNull(out)
-		case p.kind == Avg:
-			p.putAverage(out, acc)
+		case p == nil || !p.wins:
+			c.setIn(f.mover, i, acc)
+			continue
+		case merging:
+			f.mover.SetBytes(i, p.acc.Bytes(r))
 		default:
-			p.result.write(out, p.acc.read(acc))
+			f.mover.SetBytes(i, p.input.Bytes(r))
 		}
+		p.wins = false
+	}
+	f.moved = f.mover.Buffer()
+	if len(f.moved) == len(acc) {
+		copy(acc, f.moved)
+		return nil
+	}
+	return f.moved
+}
+
+// AppendResult appends the row of an accumulator's aggregates to a buffer.
+func (f *Function) AppendResult(buf []byte, acc stream.Row) []byte {
+	w := f.results
+	w.BeginIn(buf, stream.Insert)
+	for _, p := range f.byResult {
+		if p.kind == Avg && !p.acc.IsNull(acc) {
+			p.setAverage(w, acc)
+			continue
+		}
+		p.acc.setIn(w, p.result, acc)
+	}
+	return w.Buffer()
+}
+
+// setAverage divides; of integers the quotient is cut toward zero.
+func (p *part) setAverage(w *stream.RowWriter, acc stream.Row) {
+	n := p.seen.Int64(acc)
+	switch p.acc.shape {
+	case asInteger:
+		w.SetInt64(p.result, p.acc.integer(acc)/n)
+	case asWide:
+		v, ok := average(p.acc.wide(acc), uint64(n), p.more)
+		if !ok {
+			w.SetNull(p.result)
+			return
+		}
+		setWide(w, p.result, v)
+	default:
+		v := p.acc.float(acc) / float64(n)
+		if p.input.shape == asFloat {
+			w.SetFloat32(p.result, float32(v))
+			return
+		}
+		w.SetFloat64(p.result, v)
 	}
 }
