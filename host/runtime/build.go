@@ -1,13 +1,10 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/job"
-	"github.com/wasmstream/wasmstream/host/operator/aggregate"
-	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -153,20 +150,30 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 			level = max(level, p.node.level+1)
 		}
 	}
-	t := &operatorTask{name: name, flush: b.flushTimer()}
+	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted}
 	t.node = b.job.sched.add(name, level, t, false)
 	b.job.check.expected++
+	b.job.tasks = append(b.job.tasks, t)
 	return t
+}
+
+// reading is how a step or sink reads streams.
+type reading struct {
+	from  []job.StreamRef
+	input *stream.Schema
+	key   []int // where there are several tasks
+	side  side
+	gate  int
 }
 
 // connect leads the streams to the tasks of one step or sink: by key where there
 // are several.
-func (b *builder) connect(from []job.StreamRef, tasks []*operatorTask, input *stream.Schema, key []int) {
-	for _, ref := range from {
+func (b *builder) connect(tasks []*operatorTask, how reading) {
+	for _, ref := range how.from {
 		for _, p := range b.streams[ref] {
 			r := &route{limits: b.config.Limits}
 			if len(tasks) > 1 {
-				r.key = stream.NewProjection(input, key)
+				r.key = stream.NewProjection(how.input, how.key)
 				r.pending = make([]*stream.Batch, len(tasks))
 				for group := range b.plan.MaxParallelism {
 					r.owner = append(r.owner, uint16(stream.SubtaskOf(stream.KeyGroup(group), b.plan.MaxParallelism, len(tasks))))
@@ -176,7 +183,7 @@ func (b *builder) connect(from []job.StreamRef, tasks []*operatorTask, input *st
 				pipe := newPipe(func() *stream.Batch { return new(stream.Batch) })
 				pipe.producer, pipe.consumer = p.node, t.node
 				r.pipes = append(r.pipes, pipe)
-				t.in.connect(pipe)
+				t.in.connect(pipe, how.side, how.gate)
 			}
 			p.out.routes = append(p.out.routes, r)
 		}
@@ -184,95 +191,44 @@ func (b *builder) connect(from []job.StreamRef, tasks []*operatorTask, input *st
 }
 
 func (b *builder) step(s *job.Step) error {
-	main := job.StreamRef{Name: s.Name}
 	stats := &StepStats{}
 	b.job.stats.steps[s.Name] = stats
-	if s.Window == nil {
-		t := b.task("step "+s.Name, s.From)
-		t.op = &relay{out: b.output(main, t.node), shot: func(int64) { b.job.check.task(s.Name, nil) }}
-		b.connect(s.From, []*operatorTask{t}, s.Input, nil)
-		return nil
+	switch {
+	case s.Window != nil:
+		return b.keyed(s, stats, b.windowStep, reading{from: s.From, input: s.Input, key: s.KeyBy})
+	case s.WindowJoin != nil:
+		l, r := &s.WindowJoin.Left, &s.WindowJoin.Right
+		return b.keyed(s, stats, b.windowJoin,
+			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right})
+	case s.IntervalJoin != nil:
+		l, r := &s.IntervalJoin.Left, &s.IntervalJoin.Right
+		return b.keyed(s, stats, b.intervalJoin,
+			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right, gate: 1})
 	}
-	tasks := make([]*operatorTask, b.plan.Parallelism)
-	for i := range tasks {
-		t := b.task("step "+s.Name, s.From)
-		op, err := b.window(s, t.node, stats)
-		if err != nil {
-			return err
-		}
-		if err := b.restore(s.Name, op.backend, i); err != nil {
-			return err
-		}
-		t.op, tasks[i] = op, t
-	}
-	b.connect(s.From, tasks, s.Input, s.KeyBy)
+	t := b.task("step "+s.Name, s.Reads())
+	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(int64) { b.job.check.task(s.Name, nil) }}
+	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input})
 	return nil
 }
 
-func (b *builder) window(s *job.Step, n *node, stats *StepStats) (*windowOperator, error) {
-	w := s.Window
-	options := window.Options{
-		Assigner:        window.Tumbling{Size: w.Tumbling.Size, Offset: w.Tumbling.Offset},
-		AllowedLateness: w.AllowedLateness,
+// keyed makes the tasks of a step with keyed state, which make gives an operator.
+func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *node, *StepStats) (operator, state.Backend, error), how ...reading) error {
+	var tasks []*operatorTask
+	for i := range b.plan.Parallelism {
+		t := b.task("step "+s.Name, s.Reads())
+		op, backend, err := make(s, t.node, stats)
+		if err != nil {
+			return err
+		}
+		if err := b.restore(s.Name, backend, i); err != nil {
+			return err
+		}
+		t.op, tasks = op, append(tasks, t)
 	}
-	if err := options.Validate(); err != nil {
-		return nil, err
+	for _, h := range how {
+		b.connect(tasks, h)
 	}
-	o := &windowOperator{
-		core: window.New(options), key: stream.NewProjection(s.Input, s.KeyBy), stats: stats, now: stream.MinTime,
-		out:  b.output(job.StreamRef{Name: s.Name}, n),
-		shot: func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
-	}
-	if w.LateOutput != "" {
-		o.late = b.output(job.StreamRef{Name: s.Name, Output: w.LateOutput}, n)
-	}
-	if w.Function != nil {
-		return o, b.guest(s, o)
-	}
-	calls := make([]aggregate.Call, len(w.Aggregates))
-	for i, a := range w.Aggregates {
-		calls[i] = aggregate.Call{Name: a.Name, Kind: a.Kind, Input: a.Column}
-	}
-	fn, err := aggregate.New(s.Input, calls)
-	if err != nil {
-		return nil, err
-	}
-	accumulatorBytes, always := fn.AccumulatorBytes()
-	if !always {
-		return nil, fmt.Errorf("step %s has an accumulator of variable width, %s, which %w", s.Name, fn.Accumulator(), ErrNotOffered)
-	}
-	o.backend = state.NewMemory(accumulatorBytes, b.plan.MaxParallelism)
-	o.fn = &native{
-		fn: fn, backend: o.backend, out: o.out,
-		results: newResults(s.Input.Project(s.KeyBy), fn.Result(), s.Output),
-	}
-	return o, nil
-}
-
-// ErrNotOffered marks errors of New about what a plan may say and the engine
-// lacks so far.
-var ErrNotOffered = errors.New("is not offered yet")
-
-// guest gives a windowed step its Wasm function, in an instance of its own.
-func (b *builder) guest(s *job.Step, o *windowOperator) error {
-	f := s.Window.Function
-	if !f.Accumulator.IsFixedWidth() {
-		return fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
-	}
-	instance, err := b.config.Guest(f)
-	if err != nil {
-		return err
-	}
-	b.job.guests = append(b.job.guests, instance)
-	o.backend = state.NewMemory(f.Accumulator.FixedBytes(), b.plan.MaxParallelism)
-	g := &guest{
-		instance: instance, function: f,
-		input: stream.NewProjection(s.Input, f.Input), result: f.Result, stride: f.Accumulator.FixedBytes(),
-		backend: o.backend, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows),
-		results: newResults(s.Input.Project(s.KeyBy), f.Result, s.Output),
-	}
-	o.fn = g
-	return g.open(f.Parameters)
+	return nil
 }
 
 // restore gives a task the key groups that it owns now.
@@ -296,7 +252,7 @@ func (b *builder) sink(s *job.Sink) error {
 	stats := &SinkStats{}
 	b.job.stats.sinks[s.Name] = stats
 	stats.Watermark.Store(int64(stream.MinTime))
-	b.connect(s.From, []*operatorTask{t}, s.Input, nil)
+	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input})
 	if s.Connector.Test {
 		t.op = &collector{
 			name: s.Name, stats: stats, collect: b.config.Collect,

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/wasmstream/wasmstream/host/operator/aggregate"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -10,26 +11,50 @@ import (
 type native struct {
 	fn      *aggregate.Function
 	backend state.Backend
+	cell    state.Cell // of the accumulators
+	fresh   []byte     // room for a new accumulator, if its cell is of variable width
 	results results
 	out     *output
 	row     stream.Row // scratch: the aggregate's columns of one result
 }
 
-func (n *native) add(r state.Ref, row stream.Row) error {
-	acc := n.backend.Value(r)
-	if !n.backend.Has(r) {
-		n.backend.SetHas(r)
-		n.fn.Create(acc)
+func (n *native) create(r state.Ref) error {
+	if n.fresh != nil {
+		n.backend.Put(r, n.cell, n.fresh)
 	}
-	_, err := n.fn.Add(acc, row) // it never moves, or the step would have been refused
+	n.fn.Create(n.backend.Value(r, n.cell))
+	return nil
+}
+
+func (n *native) add(r state.Ref, row stream.Row) error {
+	moved, err := n.fn.Add(n.backend.Value(r, n.cell), row)
+	if moved != nil {
+		n.backend.Put(r, n.cell, moved)
+	}
 	return err
 }
 
-func (n *native) fire(r state.Ref) error {
-	n.row = n.fn.AppendResult(n.row[:0], n.backend.Value(r))
-	n.results.put(n.out, n.backend.Key(r), n.row, n.backend.Namespace(r))
+func (n *native) merge(into, from state.Ref) error {
+	moved, err := n.fn.Merge(n.backend.Value(into, n.cell), n.backend.Value(from, n.cell))
+	if moved != nil {
+		n.backend.Put(into, n.cell, moved)
+	}
+	return err
+}
+
+func (n *native) result(r state.Ref, w window.Window) error {
+	n.row = n.fn.AppendResult(n.row[:0], n.backend.Value(r, n.cell))
+	n.results.put(n.out, n.backend.Key(r), n.row, w)
 	return nil
 }
+
+func (n *native) discard(r state.Ref) {
+	if n.fresh != nil {
+		n.backend.Clear(r, n.cell)
+	}
+}
+
+func (n *native) retire(r state.Ref, w window.Window) { n.results.retire(n.backend.Key(r), w) }
 
 func (n *native) watermark(t stream.EventTime) {
 	n.out.batch.Mark(stream.MarkWatermark, int64(t))
