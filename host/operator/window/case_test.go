@@ -112,19 +112,9 @@ func each(k window.TriggerKind, ms int64) *window.Trigger {
 
 const sameInput = "k2@3999,3000 k1@20,0,999 k2@1998,1999,1000 "
 
-// TestCases plays cases of Flink's WindowOperatorTest, EvictingWindowOperatorTest
-// and the tests of its triggers.
-func TestCases(t *testing.T) {
-	byCount := func(after bool) *window.Evictor { return &window.Evictor{Kind: window.ByCount, Count: 4, After: after} }
-	byTime := &window.Evictor{Kind: window.ByTime, Size: 2000, After: true}
-	byDelta := func(after bool) *window.Evictor {
-		return &window.Evictor{Kind: window.ByDelta, Threshold: 2, After: after}
-	}
-	for _, c := range []struct {
-		name    string
-		options window.Options
-		script  string
-	}{
+// TestWindowCases plays cases of Flink's WindowOperatorTest.
+func TestWindowCases(t *testing.T) {
+	playAll(t, []scripted{
 		{"C1", window.Options{Assigner: sliding(3000, 1000)}, sameInput + `W999 > k1:3[-2000,1000)
 			W1999 > k1:3[-1000,2000) k2:3[-1000,2000)
 			W2999 > k1:3[0,3000) k2:3[0,3000)
@@ -178,6 +168,18 @@ func TestCases(t *testing.T) {
 			k@14500 W20000 > k:3[10000,17500)`},
 		{"C19 purging", window.Options{Assigner: session(3000), AllowedLateness: 10, Trigger: purging(&window.Trigger{})}, baseB + `k@10000 > k:1[10000,14600)
 			k@14500 W20000 > k:1[10000,17500)`},
+	})
+}
+
+// TestEvictorAndTriggerCases plays cases of EvictingWindowOperatorTest and of the
+// tests of triggers.
+func TestEvictorAndTriggerCases(t *testing.T) {
+	byCount := func(after bool) *window.Evictor { return &window.Evictor{Kind: window.ByCount, Count: 4, After: after} }
+	byTime := &window.Evictor{Kind: window.ByTime, Size: 2000, After: true}
+	byDelta := func(after bool) *window.Evictor {
+		return &window.Evictor{Kind: window.ByDelta, Threshold: 2, After: after}
+	}
+	playAll(t, []scripted{
 		{"C22 before", window.Options{Assigner: global, Trigger: every(2), Evictor: byCount(false)}, `k2@1,2 > k2:2
 			k1@1,2,3 > k1:2
 			k2@3,4,5 > k2:4
@@ -231,9 +233,19 @@ func TestCases(t *testing.T) {
 			P2000`},
 		{"C34 reset", window.Options{Assigner: global, Trigger: &window.Trigger{Kind: window.Timeout, Interval: 50, Reset: true, Nested: every(3)}}, `k P10 k P59
 			P60 > k:2`},
-	} {
+	})
+}
+
+func playAll(t *testing.T, cases []scripted) {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { play(t, c.options, c.script) })
 	}
+}
+
+type scripted struct {
+	name    string
+	options window.Options
+	script  string
 }
 
 // baseB is what the cases C18 to C20 begin with.

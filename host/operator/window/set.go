@@ -97,9 +97,10 @@ func (c *Core) mayMerge(w Window, now Now) error {
 	return nil
 }
 
-// merge makes one session of neighbours. Its contents stay where those of the
-// earliest are; a record's own session never had any.
+// merge makes one session of neighbours, which it may reorder. Its contents stay
+// where those of one of them are; a record's own session never had any.
 func (c *Core) merge(dst *effects, sources []InSet, result Window, now *Now) InSet {
+	orderAsFlink(sources)
 	one := InSet{Window: result, Contents: sources[0].Contents, Trigger: sources[0].Trigger}
 	for i := range sources[1:] {
 		one.Trigger = c.trigger.unite(one.Trigger, sources[1+i].Trigger)
