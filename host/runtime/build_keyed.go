@@ -92,11 +92,14 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 	if err != nil {
 		return nil, err
 	}
-	cell := b.windowCells(o, fn.Accumulator().FixedBytes(), isListed)
-	return &native{
-		fn: fn, backend: o.backend, cell: cell, out: o.out, results: b.resultsOf(s, o, fn.Result()),
-		row: make(stream.Row, fn.Result().FixedBytes()),
-	}, nil
+	n := &native{fn: fn, out: o.out}
+	bytes, always := fn.AccumulatorBytes()
+	if !always {
+		n.fresh, bytes = make([]byte, bytes), state.Variable
+	}
+	n.cell = b.windowCells(o, bytes, isListed)
+	n.backend, n.results = o.backend, b.resultsOf(s, o, fn.Result())
+	return n, nil
 }
 
 // resultsOf lays out what a windowed step puts out, as its output mode has it.

@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/wasmstream/wasmstream/host/operator/window"
@@ -328,11 +329,11 @@ func (w *results) retire(key stream.Row, of window.Window) {
 // delta compares.
 type number struct{ stream.Column }
 
-// value is the number as a DOUBLE; NULL is 0.
+// value is the number as a DOUBLE; NULL is NaN, which no distance reaches.
 func (n *number) value(r stream.Row) float64 {
 	switch {
 	case n.IsNull(r):
-		return 0
+		return math.NaN()
 	case n.Type.Kind == stream.Int:
 		return float64(n.Int32(r))
 	case n.Type.Kind == stream.Float:
