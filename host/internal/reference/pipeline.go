@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -132,7 +133,7 @@ func (l *pipeline) build(s *step) error {
 			inputs[i] = out.schema
 		}
 	}
-	s.downstream = l.reads(sides[0]) || l.reads(sides[1])
+	s.downstream = l.reads(sides[0]) || l.reads(sides[1]) || l.meets(append(slices.Clone(sides[0]), sides[1]...))
 	var op operator
 	var in [2]*inlet
 	if s.kind == "interval-join" {
@@ -164,6 +165,32 @@ func (l *pipeline) reads(names []string) bool {
 		}
 	}
 	return false
+}
+
+// meets tells whether records of one source come along several ways, which have no
+// order among them.
+func (l *pipeline) meets(names []string) bool {
+	seen := map[string]bool{}
+	for _, source := range l.sources(names) {
+		if seen[source] {
+			return true
+		}
+		seen[source] = true
+	}
+	return false
+}
+
+// sources lists the sources of streams that no step computes, once for each way.
+func (l *pipeline) sources(names []string) (list []string) {
+	for _, name := range names {
+		i := slices.IndexFunc(l.steps, func(s *step) bool { return s.name == name && s.kind == "" })
+		if i >= 0 {
+			list = append(list, l.sources(l.steps[i].from)...)
+		} else {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 func (l *pipeline) clock(t int64) {

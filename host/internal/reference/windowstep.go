@@ -344,9 +344,20 @@ func (w *windowStep) watermark(t int64) {
 		if !ok {
 			break
 		}
+		w.noteTie(next)
 		w.strike(next, true)
 	}
 	w.outputs.watermark(t)
+}
+
+// noteTie notes that the whole of a key's results is put out while a window of it
+// may end in the same moment, before or after.
+func (w *windowStep) noteTie(t timer) {
+	for other := range w.eventTimers {
+		if w.mode == "complete" && other.at == t.at && other.key == t.key {
+			w.doubts.add("all results of a key in a moment when one of them ends")
+		}
+	}
 }
 
 func (w *windowStep) clock(t int64) {
