@@ -152,6 +152,9 @@ func (w *windowStep) record(r record) {
 		w.obey(id, w.window.trigger.onRecord(w.pane(id), r), true)
 		w.setCleanup(id)
 	}
+	if !taken && r.time > maxTime-w.window.lateness { // Flink's sum wraps around: late
+		w.doubts.differ("a record without windows whose time and lateness pass the upper limit")
+	}
 	if !taken && w.window.eventTime() && saturating(r.time, w.window.lateness) <= w.now.event {
 		w.late(r)
 	}
@@ -240,8 +243,8 @@ func (w *windowStep) begin(id paneID) {
 // refuseLate: a merge must not end in the past. Flink's sum wraps around at the
 // limit, and it then fails without need.
 func (w *windowStep) refuseLate(s span) {
-	if w.window.eventTime() && s.last() > maxTime-w.window.lateness && len(w.doubts.unlike) == 0 {
-		w.doubts.unlike = append(w.doubts.unlike, "a merged session whose end and lateness pass the upper limit")
+	if w.window.eventTime() && s.last() > maxTime-w.window.lateness {
+		w.doubts.differ("a merged session whose end and lateness pass the upper limit")
 	}
 	if w.window.eventTime() && saturating(s.last(), w.window.lateness) <= w.now.event ||
 		w.window.processing && s.last() <= w.now.clock {
