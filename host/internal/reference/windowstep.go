@@ -285,6 +285,9 @@ func (w *windowStep) fire(id paneID) {
 	}
 	kept := records
 	if e := w.window.evictor; e != nil {
+		if e.isMixed(records) {
+			w.doubts.add("a time evictor over records with and without event time, at which Flink fails")
+		}
 		keep := e.keeps(records, func(r record) float64 { return w.number(r, e.field) })
 		if !e.after {
 			kept = nil
