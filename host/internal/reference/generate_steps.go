@@ -117,17 +117,16 @@ func (g *generator) call(s schema) string {
 
 // chosen is a window: entry and what follows from it.
 type chosen struct {
-	text        string // "": there is none that may be used
-	global      bool
-	event       bool // its windows end by the watermark
-	late        bool
-	session     bool
-	processing  bool
-	ordered     bool // the input is
-	timed       bool // the input's times may be looked at
-	deltaField  string
-	gapField    string
-	lateAllowed bool
+	text       string // "": there is none that may be used
+	global     bool
+	event      bool // its windows end by the watermark
+	late       bool
+	session    bool
+	processing bool
+	ordered    bool // the input is
+	timed      bool // the input's times may be looked at
+	deltaField string
+	gapField   string
 }
 
 // windowing chooses assigner, trigger, evictor and lateness. Triggers and evictors

@@ -38,8 +38,7 @@ type windowStep struct {
 	calls   []call
 	outputs outputs
 	now     moments
-	started bool // the clock was set since the last restart
-	ended   bool
+	started bool  // the clock was set since the last restart
 	lost    int64 // late records that were dropped
 	doubts  *doubts
 }
@@ -398,7 +397,6 @@ func (w *windowStep) status(idle bool) { w.outputs.status(idle) }
 // end: what the clock would still have done is not done.
 func (w *windowStep) end() {
 	w.clockTimers = timers{}
-	w.ended = true
 	w.outputs.end()
 }
 
