@@ -29,6 +29,13 @@ func (d *doubts) add(text string) {
 	}
 }
 
+// differ notes that Flink answers otherwise.
+func (d *doubts) differ(text string) {
+	if !slices.Contains(d.unlike, text) {
+		d.unlike = append(d.unlike, text)
+	}
+}
+
 // arrival notes a record that reaches a window.
 func (d *doubts) arrival(w *windowStep, r record) {
 	if !w.started {

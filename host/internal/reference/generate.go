@@ -1,19 +1,21 @@
 package reference
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
 // flow is a stream that a generated job may read.
 type flow struct {
-	name     string
+	name     string // of several streams that a step unites itself: [a, b]
+	all      []string
 	schema   schema
-	ordered  bool   // its rows have an order: no step computed them
-	endless  bool   // its times may be maxTime: of global windows
-	sources  string // that it comes from, as a set of letters
-	changing bool   // a step puts changes out
+	ordered  bool // its rows have an order: no step computed them
+	endless  bool // its times may be maxTime: of global windows
+	changing bool // a step puts changes out
 }
 
 // generator makes one job and its script.
@@ -51,8 +53,11 @@ func Generate(seed uint64, kinds Kinds) (string, error) {
 		g := &generator{Rand: random, kinds: kinds, records: records, read: map[string]bool{}}
 		text := fmt.Sprintf("Random history %d.\n%s-- script --\n", seed, g.job(seed)) + g.script()
 		answer, err := Fill(text, false)
+		if errors.Is(err, errFailed) {
+			continue // such as a merge at the limit of time: no script expects it
+		}
 		if err != nil {
-			return text, err
+			return text, fmt.Errorf("seed %d: %w", seed, err)
 		}
 		if answer.Doubts == nil && (answer.Unlike == nil || kinds["unlike-flink"]) && len(answer.Text) < textBytesMax {
 			return answer.Text, nil
@@ -88,7 +93,7 @@ func (g *generator) job(seed uint64) string {
 	}
 	for _, name := range []string{"a", "b", "c"}[:1+g.IntN(3)] {
 		g.sources = append(g.sources, name)
-		g.flows = append(g.flows, flow{name: name, schema: g.columns, ordered: true, sources: name})
+		g.flows = append(g.flows, flow{name: name, all: []string{name}, schema: g.columns, ordered: true})
 	}
 	for n := 1 + min(g.IntN(4), g.IntN(4)); n > 0 || len(g.steps) == 0; n-- {
 		g.step()
@@ -177,42 +182,50 @@ func (g *generator) step() {
 // same streams have equal columns.
 func same(a, b schema) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
+// union adds a step that unites up to n streams.
 func (g *generator) union(n int) {
-	first, _ := g.pick(func(flow) bool { return true })
-	all, out := []flow{first}, first
-	for range n - 1 {
-		next, ok := g.pick(func(f flow) bool {
-			for _, other := range all {
-				if f.name == other.name {
-					return false
-				}
-			}
-			return same(f.schema, first.schema)
-		})
-		if ok {
-			all = append(all, next)
-		}
-	}
-	if len(all) > 1 && !g.kinds["union"] || len(all) == 1 && !g.kinds["pass-through"] {
+	in, _ := g.pick(func(flow) bool { return true })
+	in = g.several(in, n)
+	if len(in.all) == 1 && !g.kinds["pass-through"] {
 		return
 	}
-	g.unite(all, out)
+	g.unite(in)
 }
 
-// unite writes a union; its rows have an order if all come from one source, or
-// from sources, which the script puts in order.
-func (g *generator) unite(all []flow, out flow) {
-	out.name, out.sources = g.newName(), ""
-	var names []string
-	for _, f := range all {
-		names = append(names, f.name)
-		g.read[f.name] = true
-		out.ordered = out.ordered && f.ordered
-		out.endless = out.endless || f.endless
-		out.changing = out.changing || f.changing
-		out.sources += f.sources
+// several unites a stream with up to n-1 others of its columns.
+func (g *generator) several(in flow, n int) flow {
+	for ; n > 1 && g.kinds["union"]; n-- {
+		next, ok := g.pick(func(f flow) bool { return same(f.schema, in.schema) && !slices.Contains(in.all, f.name) })
+		if ok {
+			in = both(in, next)
+		}
 	}
-	g.add(out, fmt.Sprintf("  %s:\n    from: [%s]\n", out.name, strings.Join(names, ", ")))
+	return in
+}
+
+// both is the union of two streams; its rows have an order if all come from
+// sources, which the script puts in order.
+func both(a, b flow) flow {
+	all := append(slices.Clone(a.all), b.all...)
+	return flow{
+		name: "[" + strings.Join(all, ", ") + "]", all: all, schema: a.schema, ordered: a.ordered && b.ordered,
+		endless: a.endless || b.endless, changing: a.changing || b.changing,
+	}
+}
+
+// unite adds a step that does nothing else.
+func (g *generator) unite(in flow) {
+	g.reads(in)
+	out := in
+	out.name = g.newName()
+	out.all = []string{out.name}
+	g.add(out, fmt.Sprintf("  %s:\n    from: %s\n", out.name, in.name))
+}
+
+func (g *generator) reads(f flow) {
+	for _, name := range f.all {
+		g.read[name] = true
+	}
 }
 
 // unionOfJoins has two joins of the same two streams, one after the other's
@@ -235,6 +248,6 @@ func (g *generator) unionOfJoins() {
 	if len(all) != 2 || !same(all[0].schema, all[1].schema) {
 		return
 	}
-	g.unite(all, all[0])
+	g.unite(both(all[0], all[1]))
 	g.windowOver(g.flows[len(g.flows)-1])
 }

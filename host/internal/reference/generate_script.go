@@ -75,8 +75,10 @@ func (s *scripter) act() {
 		s.advance(source)
 	case n < 80:
 		s.moveClock()
-	case n < 85:
+	case n < 82:
 		s.line("idle %s", source)
+	case n < 85:
+		s.statuses(open)
 	case n < 90:
 		s.line("active %s", source)
 	case n < 92:
@@ -164,6 +166,30 @@ func (s *scripter) moveClock() {
 		s.clock += s.between(0, s.scale)
 	}
 	s.line("clock %d", s.clock)
+}
+
+// statuses has sources fall idle, return and move on, and in the end often all of
+// them idle: what they promised may be passed on.
+func (s *scripter) statuses(open []string) {
+	for range 1 + s.IntN(8) {
+		switch source := s.some(open...); s.IntN(3) {
+		case 0:
+			s.line("idle %s", source)
+		case 1:
+			s.line("active %s", source)
+		default:
+			s.advance(source)
+		}
+	}
+	for _, i := range s.Perm(len(open)) {
+		s.line("idle %s", open[i])
+	}
+	s.questions(60)
+	for _, source := range open {
+		if s.chance(80) {
+			s.line("active %s", source)
+		}
+	}
 }
 
 // restore goes back to a checkpoint, of which there must be one.

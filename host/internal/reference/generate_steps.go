@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +36,9 @@ func (g *generator) someKeys(f flow) []string {
 // window adds a window step over some stream.
 func (g *generator) window() {
 	in, ok := g.pick(func(f flow) bool { return len(f.keys()) > 0 && g.assignable(f) })
+	if ok && g.chance(25) {
+		in = g.several(in, 2+g.IntN(2))
+	}
 	if ok {
 		g.windowOver(in)
 	}
@@ -51,12 +55,15 @@ func (g *generator) windowOver(in flow) {
 		return
 	}
 	keys := g.someKeys(in)
-	out := flow{name: name, schema: in.schema.pick(in.schema.indexes(keys)), endless: w.global, sources: in.sources}
+	out := flow{name: name, all: []string{name}, schema: in.schema.pick(in.schema.indexes(keys)), endless: w.global}
 	var calls []string
 	for i := range 1 + g.IntN(3) {
 		call := g.call(in.schema)
 		column := fmt.Sprintf("x%d", i)
-		if strings.Contains(call, "g)") && g.chance(50) {
+		if strings.HasPrefix(call, "avg") && parseCall(call, in.schema).datatype == "DOUBLE" {
+			column = fmt.Sprintf("%s%d", inexact, i)
+		}
+		if strings.HasSuffix(call, "(g)") && g.chance(50) { // never null: a gap
 			column = "g"
 		}
 		if out.schema.index(column) >= 0 {
@@ -80,20 +87,25 @@ func (g *generator) windowOver(in flow) {
 			break
 		}
 	}
-	g.read[in.name] = true
+	g.reads(in)
 	g.add(out, text)
 	g.names = append(g.names, name)
 	if w.late {
 		late := in
 		late.name = name + ".late"
+		late.all = []string{late.name}
 		g.flows = append(g.flows, late)
 	}
 }
 
+// inexact is in the names of columns that nothing is computed of: sums of what was
+// rounded depend on their order.
+const inexact = "rounded"
+
 func (g *generator) call(s schema) string {
 	var numbers []string
 	for i, name := range s.names {
-		if strings.Contains("INT BIGINT DOUBLE", s.types[i]) && !strings.HasPrefix(name, "window_") {
+		if strings.Contains("INT BIGINT DOUBLE", s.types[i]) && !strings.HasPrefix(name, "window_") && !strings.Contains(name, inexact) {
 			numbers = append(numbers, name)
 		}
 	}
@@ -105,17 +117,16 @@ func (g *generator) call(s schema) string {
 
 // chosen is a window: entry and what follows from it.
 type chosen struct {
-	text        string // "": there is none that may be used
-	global      bool
-	event       bool // its windows end by the watermark
-	late        bool
-	session     bool
-	processing  bool
-	ordered     bool // the input is
-	timed       bool // the input's times may be looked at
-	deltaField  string
-	gapField    string
-	lateAllowed bool
+	text       string // "": there is none that may be used
+	global     bool
+	event      bool // its windows end by the watermark
+	late       bool
+	session    bool
+	processing bool
+	ordered    bool // the input is
+	timed      bool // the input's times may be looked at
+	deltaField string
+	gapField   string
 }
 
 // windowing chooses assigner, trigger, evictor and lateness. Triggers and evictors
@@ -149,7 +160,7 @@ func (g *generator) windowing(in flow, others ...flow) chosen {
 	c.text += g.evictor(&c)
 	if c.event && g.with("lateness", 45) {
 		lateness := g.ms(1, 3*g.scale)
-		if g.chance(5) {
+		if g.chance(5) || g.base > maxTime/2 && g.chance(50) {
 			lateness = "1h" // near the upper limit: never cleaned up
 		}
 		c.text += ", allowed-lateness: " + lateness
@@ -268,7 +279,10 @@ func (g *generator) join(isWindow bool) {
 	}
 	left, ok := g.pick(may)
 	right, other := g.pick(func(f flow) bool { return may(f) && f.name != left.name })
-	if ok && other {
+	if ok && g.chance(10) {
+		left = g.several(left, 2)
+	}
+	if ok && other && !slices.Contains(left.all, right.name) {
 		g.joinOf(left, right, isWindow)
 	}
 }
@@ -282,8 +296,7 @@ func (g *generator) joinOf(left, right flow, isWindow bool) {
 		return
 	}
 	name := g.newName()
-	out := flow{name: name, sources: left.sources + right.sources,
-		schema: schema{}.plus("left_", left.schema).plus("right_", right.schema)}
+	out := flow{name: name, all: []string{name}, schema: schema{}.plus("left_", left.schema).plus("right_", right.schema)}
 	sides := fmt.Sprintf("left: %s, right: %s, left-key: [%s], right-key: [%s]", left.name, right.name,
 		strings.Join(leftKeys, ", "), strings.Join(rightKeys, ", "))
 	text := ""
@@ -300,13 +313,15 @@ func (g *generator) joinOf(left, right flow, isWindow bool) {
 	} else {
 		text = g.intervalText(sides)
 	}
-	g.read[left.name], g.read[right.name] = true, true
+	g.reads(left)
+	g.reads(right)
 	g.add(out, "  "+name+":\n"+text)
 	g.names = append(g.names, name)
 	for i, side := range []string{"ll", "lr"} {
 		if strings.Contains(text, ": "+side) {
 			late := []flow{left, right}[i]
 			late.name = name + "." + side
+			late.all = []string{late.name}
 			g.flows = append(g.flows, late)
 		}
 	}

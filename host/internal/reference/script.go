@@ -16,6 +16,9 @@ type Answer struct {
 	Unlike []string // what Flink does otherwise by a fault, and the reference does not
 }
 
+// errFailed: a script goes on after the job failed, and not with a restore.
+var errFailed = errors.New("the job has failed")
+
 // run performs a script.
 type run struct {
 	plan         *plan
@@ -87,7 +90,7 @@ func (r *run) line(line string) error {
 		fmt.Fprintf(&r.out, "%s %s %s\n", words[0], words[1], r.answer(words))
 		return nil
 	case r.pipeline == nil && words[0] != "restore":
-		return errors.New("the job has failed")
+		return errFailed
 	}
 	r.out.WriteString(strings.TrimRight(line, "\n") + "\n")
 	if words[0] != "emit" || r.emits != words[1] {

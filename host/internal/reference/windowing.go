@@ -150,6 +150,12 @@ func newEvictor(t tree) *evictor {
 	return e
 }
 
+// isMixed: the first record has event time, so all must.
+func (e *evictor) isMixed(records []record) bool {
+	return e.kind == "time" && records[0].time != minTime &&
+		slices.ContainsFunc(records, func(r record) bool { return r.time == minTime })
+}
+
 // keeps tells which records of a window stay, oldest first.
 func (e *evictor) keeps(records []record, value func(record) float64) []bool {
 	keep := make([]bool, len(records))

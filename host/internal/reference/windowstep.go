@@ -38,8 +38,7 @@ type windowStep struct {
 	calls   []call
 	outputs outputs
 	now     moments
-	started bool // the clock was set since the last restart
-	ended   bool
+	started bool  // the clock was set since the last restart
 	lost    int64 // late records that were dropped
 	doubts  *doubts
 }
@@ -152,6 +151,9 @@ func (w *windowStep) record(r record) {
 		w.obey(id, w.window.trigger.onRecord(w.pane(id), r), true)
 		w.setCleanup(id)
 	}
+	if !taken && r.time > maxTime-w.window.lateness { // Flink's sum wraps around: late
+		w.doubts.differ("a record without windows whose time and lateness pass the upper limit")
+	}
 	if !taken && w.window.eventTime() && saturating(r.time, w.window.lateness) <= w.now.event {
 		w.late(r)
 	}
@@ -240,8 +242,8 @@ func (w *windowStep) begin(id paneID) {
 // refuseLate: a merge must not end in the past. Flink's sum wraps around at the
 // limit, and it then fails without need.
 func (w *windowStep) refuseLate(s span) {
-	if w.window.eventTime() && s.last() > maxTime-w.window.lateness && len(w.doubts.unlike) == 0 {
-		w.doubts.unlike = append(w.doubts.unlike, "a merged session whose end and lateness pass the upper limit")
+	if w.window.eventTime() && s.last() > maxTime-w.window.lateness {
+		w.doubts.differ("a merged session whose end and lateness pass the upper limit")
 	}
 	if w.window.eventTime() && saturating(s.last(), w.window.lateness) <= w.now.event ||
 		w.window.processing && s.last() <= w.now.clock {
@@ -282,6 +284,9 @@ func (w *windowStep) fire(id paneID) {
 	}
 	kept := records
 	if e := w.window.evictor; e != nil {
+		if e.isMixed(records) {
+			w.doubts.add("a time evictor over records with and without event time, at which Flink fails")
+		}
 		keep := e.keeps(records, func(r record) float64 { return w.number(r, e.field) })
 		if !e.after {
 			kept = nil
@@ -403,7 +408,6 @@ func (w *windowStep) status(idle bool) { w.outputs.status(idle) }
 // end: what the clock would still have done is not done.
 func (w *windowStep) end() {
 	w.clockTimers = timers{}
-	w.ended = true
 	w.outputs.end()
 }
 
