@@ -124,7 +124,9 @@ func (l *ledger) putChange(o *output, present ledgerRow) bool {
 			kind = stream.UpdateAfter
 			put(o, old, stream.UpdateBefore)
 		case l.replaces(present.window, old):
-			put(o, old, stream.Delete)
+			// Its own time may have passed; the deletion is news of the session that
+			// it became part of.
+			put(o, ledgerRow{present.window, old.row}, stream.Delete)
 		}
 	}
 	put(o, present, kind)

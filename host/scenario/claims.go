@@ -134,6 +134,9 @@ func (r *runner) checkAnswer(c *action) *mismatch {
 	if c.kind != wantWatermark && c.kind != wantLateDropped {
 		return nil
 	}
+	if r.job == nil {
+		return &mismatch{c.line, fmt.Sprintf("the job has failed, so it cannot be asked: %v", r.failure)}
+	}
 	switch got := r.answer(c); {
 	case c.kind == wantWatermark && got != c.time.String():
 		return &mismatch{c.line, fmt.Sprintf("the watermark that last reached %s is %s, not %s", c.name, got, c.time)}

@@ -61,6 +61,9 @@ func (v *Valve) SetIdle(channel int) (out ValveOutput) {
 	}
 	c.idle, c.aligned = true, false
 	if v.anyActive() {
+		if c.watermark != v.out {
+			return out // it held nothing back; as in Flink, nothing else is looked at
+		}
 		return v.raise(v.least())
 	}
 	// All idle: nothing holds the watermark back any more, so the largest that

@@ -39,6 +39,11 @@ func TestValve(t *testing.T) {
 			{2, "idle", 0, 7, ""}, {0, "w", 30, none, ""}, {1, "w", 10, 10, ""},
 			{2, "active", 0, none, ""}, {0, "idle", 0, none, ""}, {1, "idle", 0, none, ""}, {2, "idle", 0, none, "idle"},
 		}},
+		"an idle channel that held nothing back changes nothing": {3, []valveStep{ // checked against Flink 2.3
+			{2, "w", 5, none, ""}, {0, "w", 30, none, ""}, {1, "w", 10, 5, ""},
+			{2, "idle", 0, 10, ""}, {2, "active", 0, none, ""}, {0, "idle", 0, none, ""}, {1, "idle", 0, none, ""}, {2, "idle", 0, none, "idle"},
+			{0, "active", 0, none, "active"}, {2, "active", 0, none, ""}, {2, "idle", 0, none, ""},
+		}},
 		"a channel that is behind does not count": {2, []valveStep{
 			{0, "w", 7, none, ""}, {1, "w", 10, 7, ""},
 			{0, "idle", 0, 10, ""}, {0, "active", 0, none, ""}, {0, "w", 9, none, ""}, {0, "idle", 0, none, ""},

@@ -45,7 +45,11 @@ func (d *doubts) arrival(w *windowStep, r record) {
 		return // records of sources have an order
 	}
 	at := arrivals{d.action, w.step, w.key(r)}
-	if d.seen[at]++; d.seen[at] > 1 && d.alone[at] {
+	// Flink forgets a session whose very bounds a record brings.
+	if d.seen[at]++; d.seen[at] > 1 && (w.window.evictor != nil || w.window.kind == "session") {
+		d.add("an evictor or a session over several rows of one action")
+	}
+	if d.seen[at] > 1 && d.alone[at] {
 		d.add("a decision about one of several rows of one action")
 	}
 }

@@ -193,6 +193,17 @@ func (l *pipeline) sources(names []string) (list []string) {
 	return list
 }
 
+// noteStatus notes that a source turns idle or active while some way holds its
+// watermarks back: where it meets a way that does not, what is flushed depends on
+// which of them is faster.
+func (l *pipeline) noteStatus() {
+	for _, op := range l.operators {
+		if j, ok := op.(*intervalStep); ok && j.patience() > 0 {
+			l.doubts.add("idleness over ways that hold watermarks back")
+		}
+	}
+}
+
 func (l *pipeline) clock(t int64) {
 	for _, name := range l.order {
 		l.operators[name].clock(t)

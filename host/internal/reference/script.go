@@ -134,6 +134,9 @@ func (r *run) attempt(action func() error) (err error) {
 	}()
 	if r.pipeline != nil {
 		for _, s := range r.pipeline.sinks {
+			if failed != "" && len(s.received) > 0 {
+				r.doubts.add("what an action put out before it failed")
+			}
 			r.writeReceived(s)
 		}
 	}
@@ -188,6 +191,7 @@ func (r *run) act(words []string, line string) (err error) {
 		}
 	case "idle", "active":
 		r.idle[name] = words[0] == "idle"
+		r.pipeline.noteStatus()
 		r.pipeline.streams[name].status(r.idle[name])
 	case "clock":
 		r.clock, err = parseTime(name)

@@ -358,9 +358,11 @@ func (w *windowStep) watermark(t int64) {
 // noteTie notes that the whole of a key's results is put out while a window of it
 // may end in the same moment, before or after.
 func (w *windowStep) noteTie(t timer) {
-	for other := range w.eventTimers {
-		if w.mode == "complete" && other.at == t.at && other.key == t.key {
-			w.doubts.add("all results of a key in a moment when one of them ends")
+	for _, timers := range []timers{w.eventTimers, w.clockTimers} {
+		for other := range timers {
+			if w.mode == "complete" && other.at == t.at && other.key == t.key {
+				w.doubts.add("all results of a key in a moment when one of them comes or ends")
+			}
 		}
 	}
 }
@@ -372,6 +374,7 @@ func (w *windowStep) clock(t int64) {
 		if !ok {
 			return
 		}
+		w.noteTie(next)
 		if n == strikesMax {
 			w.doubts.add("a timer that sets itself again for the same moment")
 			return
