@@ -83,6 +83,7 @@ func (t *sourceTask) step() (outcome, error) {
 // looks after its periodic watermark.
 func (t *sourceTask) rest() (outcome, error) {
 	t.marks.tick(t.out.batch)
+	t.stats.Watermark.Store(int64(t.marks.last()))
 	t.report()
 	t.out.drain(true)
 	return t.wait()
