@@ -15,6 +15,7 @@ type builder struct {
 	plan    *job.Job
 	config  Config
 	streams map[job.StreamRef][]producer // the tasks that put each stream out
+	drifts  map[string]*driftGroup
 }
 
 // producer is one task's output of a stream.
@@ -76,21 +77,38 @@ func (b *builder) source(s *job.Source) error {
 
 	read := &readTask{name: s.Name, source: src, start: from.Position}
 	reader := b.job.sched.add("read "+s.Name, 0, read, true)
-	marks := newWatermarks(s.Watermark, b.config.Clock)
+	marks := newWatermarks(s, b.config.Clock, b.plan.Compatibility.IdleClockPauses, b.rules())
 	marks.max = from.MaxTime
 	head := &sourceTask{
 		name: s.Name, marks: marks, skip: s.OnError == job.Skip, check: b.job.check, stats: stats,
-		position: from.Position, flush: b.flushTimer(), report: b.reporter(s.Name),
+		position: from.Position, flush: b.flushTimer(), skipped: b.reporter(s.Name),
 	}
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
 	b.job.check.sources = append(b.job.check.sources, head.node)
+	if w := s.Watermark; w != nil && w.Alignment != nil {
+		head.drift = b.driftGroup(w.Alignment.Group).join(head.node, w.Alignment.MaxDrift)
+	}
 	for range b.config.Decoders {
 		if err := b.decoder(s, read, reader, head); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// driftGroup is the group of that name, which all sources of the job share.
+func (b *builder) driftGroup(name string) *driftGroup {
+	if b.drifts[name] == nil {
+		b.drifts[name] = &driftGroup{}
+	}
+	return b.drifts[name]
+}
+
+// rules are those of the job for the watermarks of inputs and splits.
+func (b *builder) rules() stream.CombineRules {
+	c := b.plan.Compatibility
+	return stream.CombineRules{FlushWhenAllIdle: c.FlushWhenAllIdle, StayWhenAllIdle: !c.MaxOfIdle}
 }
 
 func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sourceTask) error {
@@ -151,6 +169,7 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 		}
 	}
 	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted}
+	t.in.rules = b.rules()
 	t.node = b.job.sched.add(name, level, t, false)
 	b.job.check.expected++
 	b.job.tasks = append(b.job.tasks, t)
@@ -164,12 +183,16 @@ type reading struct {
 	key   []int // where there are several tasks
 	side  side
 	gate  int
+	max   bool // the highest watermark counts: each stream has a gate of its own
 }
 
 // connect leads the streams to the tasks of one step or sink: by key where there
 // are several.
 func (b *builder) connect(tasks []*operatorTask, how reading) {
 	for _, ref := range how.from {
+		if how.max {
+			how.gate = len(tasks[0].in.gates)
+		}
 		for _, p := range b.streams[ref] {
 			r := &route{limits: b.config.Limits}
 			if len(tasks) > 1 {
@@ -183,6 +206,7 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 				pipe := newPipe(func() *stream.Batch { return new(stream.Batch) })
 				pipe.producer, pipe.consumer = p.node, t.node
 				r.pipes = append(r.pipes, pipe)
+				t.in.rules.Max = how.max
 				t.in.connect(pipe, how.side, how.gate)
 			}
 			p.out.routes = append(p.out.routes, r)
@@ -207,7 +231,7 @@ func (b *builder) step(s *job.Step) error {
 	}
 	t := b.task("step "+s.Name, s.Reads())
 	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(int64) { b.job.check.task(s.Name, nil) }}
-	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input})
+	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }
 
@@ -224,8 +248,12 @@ func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *nod
 			return err
 		}
 		t.op, tasks = op, append(tasks, t)
+		if s.Combine == job.CombineMax {
+			op.(combines).setLeast(t.in.combined.Least)
+		}
 	}
 	for _, h := range how {
+		h.max = s.Combine == job.CombineMax
 		b.connect(tasks, h)
 	}
 	return nil

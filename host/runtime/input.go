@@ -4,8 +4,10 @@ import "github.com/wasmstream/wasmstream/host/stream"
 
 // input is what a task reads: the channels of its gates. A union is one gate, and
 // so is a window join, whose sides are told apart by the channel; an interval join
-// has a gate for each side.
+// has a gate for each side. Where the highest watermark of several streams counts,
+// each stream has one.
 type input struct {
+	rules    stream.CombineRules
 	channels []channel
 	gates    []gate
 	combined stream.Combined // of the gates, where there are several
@@ -55,8 +57,8 @@ func (in *input) connect(p *pipe[*stream.Batch], s side, g int) {
 	to := &in.gates[g]
 	in.channels = append(in.channels, channel{pipe: p, side: s, gate: g, place: to.channels})
 	to.channels++
-	to.valve = stream.NewValve(to.channels)
-	in.combined = stream.NewCombined(len(in.gates))
+	to.valve = stream.NewValve(to.channels, in.rules)
+	in.combined = stream.NewCombined(len(in.gates), in.rules)
 }
 
 // receive gets a batch from a channel that is not held back.

@@ -18,6 +18,7 @@ type intervalOperator struct {
 	out     *output
 	join    *stream.Join // of a left and a right row
 	stats   *StepStats
+	least   func() stream.EventTime // see combines; nil: combine is min
 	shot    func(epoch int64, b state.Backend)
 	delay   int64 // ms that watermarks are held back, so that padded rows are not late
 
@@ -74,6 +75,8 @@ func (o *intervalOperator) isFull() bool {
 		o.sides[right].late != nil && o.sides[right].late.isFull()
 }
 
+func (o *intervalOperator) setLeast(least func() stream.EventTime) { o.least = least }
+
 // admit buffers a record, unless it is late: one that is as old as the watermark
 // is not (FLINK-33524). What is buffered is to be matched next.
 func (o *intervalOperator) admit(s side, row stream.Row, t stream.EventTime) (bool, error) {
@@ -83,6 +86,9 @@ func (o *intervalOperator) admit(s side, row stream.Row, t stream.EventTime) (bo
 		return false, errNoJoinTime
 	case o.now != stream.MinTime && t < o.now:
 		o.stats.Late.Add(1)
+		if o.least != nil && t >= o.least() {
+			o.stats.LateByMax.Add(1)
+		}
 		if own.late == nil {
 			o.stats.LateDropped.Add(1)
 		} else {

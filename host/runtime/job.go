@@ -52,7 +52,7 @@ func New(plan *job.Job, c Config) (*Job, error) {
 		check: &checkpoints{started: map[string]int64{}},
 		stats: stats{steps: map[string]*StepStats{}, sinks: map[string]*SinkStats{}},
 	}
-	b := &builder{job: j, plan: plan, config: j.config, streams: map[job.StreamRef][]producer{}}
+	b := &builder{job: j, plan: plan, config: j.config, streams: map[job.StreamRef][]producer{}, drifts: map[string]*driftGroup{}}
 	if err := b.build(); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
@@ -159,6 +159,7 @@ type Progress struct {
 	Firings     int64
 	Late        int64 // records that no window took, LateDropped among them
 	LateDropped int64
+	LateByMax   int64            // of Late, those that are late only because combine is max
 	Written     int64            // records, by all sinks
 	Watermark   stream.EventTime // the least of the sources'
 }
@@ -177,6 +178,7 @@ func (j *Job) Progress() Progress {
 		p.Firings += s.Firings.Load()
 		p.Late += s.Late.Load()
 		p.LateDropped += s.LateDropped.Load()
+		p.LateByMax += s.LateByMax.Load()
 	}
 	for _, s := range j.stats.sinks {
 		p.Written += s.Records.Load()

@@ -190,6 +190,14 @@ func (t *operatorTask) handle() (bool, error) {
 // handleEvent does what the last mark asks for, and forgets it.
 func (t *operatorTask) handleEvent() (bool, error) {
 	ev := &t.event
+	if ev.status == stream.MarkActive {
+		// Before the watermark: that of an idle channel is ignored.
+		if done, err := t.settle(); err != nil || !done {
+			return false, err
+		}
+		t.op.status(ev.status)
+		ev.status = 0
+	}
 	for ev.advanced {
 		done, err := t.op.advance(ev.watermark)
 		if err != nil {
@@ -203,11 +211,8 @@ func (t *operatorTask) handleEvent() (bool, error) {
 	if ev.status == 0 && ev.barrier == 0 && !ev.ended {
 		return true, nil
 	}
-	if done, err := t.complete(); err != nil || !done {
+	if done, err := t.settle(); err != nil || !done {
 		return false, err
-	}
-	if !t.op.drain(false) {
-		return false, nil
 	}
 	switch {
 	case ev.status != 0:
@@ -223,6 +228,15 @@ func (t *operatorTask) handleEvent() (bool, error) {
 	}
 	*ev = event{}
 	return true, nil
+}
+
+// settle makes sure that a mark may be put out behind everything before it; false
+// if there is no room.
+func (t *operatorTask) settle() (bool, error) {
+	if done, err := t.complete(); err != nil || !done {
+		return false, err
+	}
+	return t.op.drain(false), nil
 }
 
 // flushTimer says when what a busy task keeps back has waited long enough.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmstream/wasmstream/host/connector"
-	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -18,7 +17,8 @@ type sourceTask struct {
 	in    []*pipe[*decoded]
 	out   *output
 	marks watermarks
-	skip  bool // leave records out that cannot be decoded
+	drift *driftMember // nil: the source is not aligned with others
+	skip  bool         // leave records out that cannot be decoded
 	check *checkpoints
 	stats *SourceStats
 
@@ -27,7 +27,7 @@ type sourceTask struct {
 	ended    bool
 	started  bool
 	flush    flushTimer
-	report   func(error) // tells of a record that was skipped
+	skipped  func(error) // tells of a record that was skipped
 }
 
 // SourceStats counts what a source has read so far.
@@ -39,30 +39,71 @@ func (t *sourceTask) step() (outcome, error) {
 	if !t.started {
 		t.started = true
 		t.marks.resume(t.out.batch)
+		t.report()
 	}
 	for range stepBatches {
 		if !t.out.pass() {
-			return outcome{}, nil
+			t.marks.hold(true)
+			t.marks.tick(nil)
+			return t.wait()
+		}
+		if t.marks.owed {
+			t.marks.putIdle(t.out.batch)
+			t.report()
+			continue
 		}
 		if epoch := t.check.requested(t.name); epoch != 0 {
 			t.check.source(t.name, epoch, sourceState{Position: t.position, Ended: t.ended, MaxTime: t.marks.max})
 			t.out.seal(epoch)
 			continue
 		}
+		// A source that is held back by its group starts barriers all the same: the
+		// others may wait for them.
+		if t.drift != nil && !t.drift.mayRead(t.marks.reached()) {
+			t.marks.hold(true)
+			return t.rest()
+		}
+		t.marks.hold(false)
 		d, ok := t.in[t.next].receive()
 		if !ok {
-			t.marks.tick(t.out.batch)
-			t.out.drain(true)
-			return outcome{deadline: t.marks.deadline(t.ended)}, nil
+			return t.rest()
 		}
 		if err := t.take(d); err != nil {
 			return outcome{}, err
 		}
+		t.report()
 	}
 	if t.flush.due() {
 		t.out.drain(true)
 	}
 	return outcome{more: true}, nil
+}
+
+// rest is what a source does that takes no record now: it keeps nothing back, and
+// looks after its periodic watermark.
+func (t *sourceTask) rest() (outcome, error) {
+	t.marks.tick(t.out.batch)
+	t.stats.Watermark.Store(int64(t.marks.last()))
+	t.report()
+	t.out.drain(true)
+	return t.wait()
+}
+
+func (t *sourceTask) wait() (outcome, error) { return outcome{deadline: t.marks.deadline()}, nil }
+
+// report tells the source's group how far it has come. A source that has no
+// watermark yet tells nothing, and nobody waits for it (FLINK-32414); nobody waits
+// for one that is idle or has ended (FLINK-35157).
+func (t *sourceTask) report() {
+	if t.drift == nil {
+		return
+	}
+	switch at := t.marks.reached(); {
+	case t.ended || t.marks.isIdle():
+		t.drift.report(stream.MaxTime)
+	case at != stream.MinTime:
+		t.drift.report(at)
+	}
 }
 
 // take puts a decoded batch out: the output's batch, which is empty, and the
@@ -74,13 +115,13 @@ func (t *sourceTask) take(d *decoded) error {
 			return err
 		}
 		t.stats.Skipped.Add(1)
-		t.report(err)
+		t.skipped(err)
 	}
 	t.out.batch, d.batch = d.batch, t.out.batch
 	t.marks.stamp(t.out.batch)
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.end.Offset - t.position.Offset)
-	t.stats.Watermark.Store(int64(t.marks.last))
+	t.stats.Watermark.Store(int64(t.marks.last()))
 	t.position = d.end
 	if d.ended {
 		t.end()
@@ -95,9 +136,8 @@ func (t *sourceTask) take(d *decoded) error {
 
 func (t *sourceTask) end() {
 	t.ended = true
-	t.marks.last = stream.MaxTime
+	t.marks.end(t.out.batch)
 	t.stats.Watermark.Store(math.MaxInt64)
-	t.out.batch.Mark(stream.MarkWatermark, int64(stream.MaxTime))
 	t.out.batch.Mark(stream.MarkEnd, 0)
 }
 
@@ -116,78 +156,3 @@ func (e *RecordError) Error() string {
 
 // Unwrap is the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
-
-// watermarks is Flink's bounded-out-of-orderness generator, with either way of
-// emitting. Its greatest time is part of a checkpoint, so that the result of a
-// job whose watermarks move on every record stays a function of its input.
-type watermarks struct {
-	clock   stream.Clock
-	delay   int64 // ms
-	onEvent bool
-	off     bool // only the end of input moves time
-	max     stream.EventTime
-	last    stream.EventTime // that was put out
-	emitted stream.ProcTime  // when
-}
-
-// periodicMillis is Flink's pipeline.auto-watermark-interval.
-const periodicMillis = 200
-
-func newWatermarks(w *job.Watermark, clock stream.Clock) watermarks {
-	m := watermarks{clock: clock, off: w == nil, max: stream.MinTime, last: stream.MinTime, emitted: clock.Now()}
-	if w != nil {
-		m.delay, m.onEvent = w.MaxOutOfOrderness, w.OnEvent
-	}
-	return m
-}
-
-// resume puts out the watermark that a checkpoint's greatest time stands for.
-func (m *watermarks) resume(b *stream.Batch) {
-	if !m.off && m.max != stream.MinTime {
-		m.emit(b)
-	}
-}
-
-// stamp sets the marks for the rows of a batch.
-func (m *watermarks) stamp(b *stream.Batch) {
-	if m.off {
-		return
-	}
-	if m.onEvent {
-		m.max, m.last = b.StampOnEvent(m.max, m.last, m.delay)
-		return
-	}
-	for i := range b.Len() {
-		m.max = max(m.max, b.Time(i))
-	}
-	m.tick(b)
-}
-
-// tick puts the watermark out periodically.
-func (m *watermarks) tick(b *stream.Batch) {
-	if m.off || m.onEvent {
-		return
-	}
-	if now := m.clock.Now(); now-m.emitted >= periodicMillis {
-		m.emitted = now
-		m.emit(b)
-	}
-}
-
-func (m *watermarks) emit(b *stream.Batch) {
-	if m.max == stream.MinTime {
-		return
-	}
-	if w := m.max.Add(-m.delay).Add(-1); w > m.last {
-		m.last = w
-		b.Mark(stream.MarkWatermark, int64(w))
-	}
-}
-
-// deadline is when an idle source has to look after its periodic watermark.
-func (m *watermarks) deadline(ended bool) stream.ProcTime {
-	if m.off || m.onEvent || ended {
-		return 0
-	}
-	return m.emitted + periodicMillis
-}

@@ -32,6 +32,7 @@ type windowOperator struct {
 	out      *output       // results; contents writes it
 	late     *output       // nil: late records are dropped and counted
 	stats    *StepStats
+	least    func() stream.EventTime            // see combines; nil: combine is min
 	shot     func(epoch int64, b state.Backend) // hands the snapshot over
 	merges   bool
 	stateful bool // the trigger's state has to be loaded
@@ -58,6 +59,15 @@ type windowSide struct {
 // StepStats counts what a step has done so far.
 type StepStats struct {
 	Records, Firings, Late, LateDropped atomic.Int64
+	// LateByMax counts those of Late that are late only because the step's combine
+	// is max: the lowest watermark of its inputs would have let them in.
+	LateByMax atomic.Int64
+}
+
+// combines is an operator that can tell which records combine: max has lost.
+type combines interface {
+	// setLeast hands over what the watermark would be by combine: min.
+	setLeast(least func() stream.EventTime)
 }
 
 // contents is what a windowed step keeps of the records of a window, and what it
@@ -133,6 +143,9 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 		}
 	}
 	if !taken && o.core.IsLate(e, o.facts.Now) {
+		if o.least != nil && !o.core.IsLate(e, window.Now{Watermark: o.least(), Clock: o.facts.Now.Clock}) {
+			o.stats.LateByMax.Add(1)
+		}
 		o.takeLate(row, t)
 	}
 	return nil
@@ -148,6 +161,8 @@ func (o *windowOperator) ref(w window.Window) state.Ref {
 	}
 	return o.entry
 }
+
+func (o *windowOperator) setLeast(least func() stream.EventTime) { o.least = least }
 
 // apply carries out the effects. Row, its side and time are of the record that
 // led to them.

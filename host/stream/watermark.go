@@ -1,11 +1,30 @@
 package stream
 
+// CombineRules say how several watermarks become one, where there is a choice.
+// Without any of them it is as in Flink 2.3.0.
+type CombineRules struct {
+	// FlushWhenAllIdle: when the last channel of a valve turns idle, the highest
+	// watermark of all is put out, whichever turned idle last, and the least is
+	// looked for again when one becomes active (FLINK-40475, after Flink 2.3);
+	// else only if the last one held the watermark back.
+	FlushWhenAllIdle bool
+	// StayWhenAllIdle: when all inputs of an operator, or all splits of a source,
+	// are idle, the watermark stays where it is; else it becomes the highest of
+	// theirs (FLINK-38454, since Flink 2.2).
+	StayWhenAllIdle bool
+	// Max: the watermark of an operator with several inputs is the highest of
+	// theirs, not the lowest. Nothing waits for a slow input, and what it brings
+	// is late.
+	Max bool
+}
+
 // Valve combines the watermarks and statuses of the channels of one input:
 // Flink's StatusWatermarkValve. The combined watermark is the least of the
 // channels that are aligned, and never goes back. An idle channel is not
 // aligned, and a channel that became active again is aligned only once it has
 // caught up with what was put out.
 type Valve struct {
+	rules    CombineRules
 	channels []valveChannel
 	out      EventTime
 	idle     bool
@@ -17,7 +36,9 @@ type valveChannel struct {
 	aligned   bool
 }
 
-// ValveOutput is what an input's valve answers to one event of one channel.
+// ValveOutput is what an input's valve answers to one event of one channel. The
+// news that all is active comes before the watermark, which would else be ignored
+// as that of an idle channel; the news that all is idle comes after it.
 type ValveOutput struct {
 	Watermark    EventTime // valid if Advanced
 	Advanced     bool      // the combined watermark rose to Watermark
@@ -25,8 +46,8 @@ type ValveOutput struct {
 }
 
 // NewValve makes a valve over n channels, all active, with no watermark yet.
-func NewValve(n int) *Valve {
-	v := &Valve{channels: make([]valveChannel, n), out: MinTime}
+func NewValve(n int, r CombineRules) *Valve {
+	v := &Valve{rules: r, channels: make([]valveChannel, n), out: MinTime}
 	for i := range v.channels {
 		v.channels[i] = valveChannel{watermark: MinTime, aligned: true}
 	}
@@ -69,8 +90,8 @@ func (v *Valve) SetIdle(channel int) (out ValveOutput) {
 	// All idle: nothing holds the watermark back any more, so the largest that
 	// any channel promised is flushed before the input is declared idle. As in
 	// Flink 2.3, only when the last one to fall idle was the one that held it
-	// back (later releases always flush, FLINK-40475).
-	if c.watermark == v.out {
+	// back, unless the rules say otherwise.
+	if v.rules.FlushWhenAllIdle || c.watermark == v.out {
 		largest := MinTime
 		for i := range v.channels {
 			largest = max(largest, v.channels[i].watermark)
@@ -89,6 +110,9 @@ func (v *Valve) SetActive(channel int) (out ValveOutput) {
 	}
 	c.idle = false
 	c.aligned = c.watermark >= v.out
+	if v.rules.FlushWhenAllIdle {
+		out = v.raise(v.least())
+	}
 	if v.idle {
 		v.idle, out.StatusChange = false, true
 	}
@@ -130,9 +154,16 @@ func (v *Valve) raise(t EventTime) ValveOutput {
 // Combined is the watermark of an operator with several inputs, each behind a
 // valve of its own: Flink's IndexedCombinedWatermarkStatus. It is the least of
 // the inputs that are not idle and never goes back; when all are idle, the
-// greatest (FLINK-38454, since Flink 2.2).
+// greatest (FLINK-38454). An input that has ended stays active at MaxTime, so
+// that with all others idle time ends too (FLINK-38477).
+//
+// By the rule Max it is the greatest of all inputs. The end of one is no progress
+// of time then: MaxTime counts once all have come to it, or else the first input
+// to end would make all that the others still bring late.
 type Combined struct {
+	rules  CombineRules
 	inputs []combinedInput
+	least  EventTime // by the rule of the least, whatever the rules
 	out    EventTime
 	idle   bool
 }
@@ -143,13 +174,16 @@ type combinedInput struct {
 }
 
 // NewCombined combines n inputs, all active, with no watermark yet.
-func NewCombined(n int) Combined {
-	c := Combined{inputs: make([]combinedInput, n), out: MinTime}
+func NewCombined(n int, r CombineRules) Combined {
+	c := Combined{rules: r, inputs: make([]combinedInput, n), least: MinTime, out: MinTime}
 	for i := range c.inputs {
 		c.inputs[i].watermark = MinTime
 	}
 	return c
 }
+
+// Least is the watermark that there would be without the rule Max.
+func (c *Combined) Least() EventTime { return c.least }
 
 // Apply takes what the valve of an input put out, and whether that input is idle
 // now, and returns the same of the whole.
@@ -160,21 +194,50 @@ func (c *Combined) Apply(input int, in ValveOutput, idle bool) (out ValveOutput,
 	}
 	i.idle = idle
 	before := c.idle
-	least, greatest, active := MaxTime, MinTime, false
+	least, active := MaxTime, false
 	for k := range c.inputs {
-		greatest = max(greatest, c.inputs[k].watermark)
 		if !c.inputs[k].idle {
 			least, active = min(least, c.inputs[k].watermark), true
 		}
 	}
-	if !active {
-		least = greatest
+	switch {
+	case active:
+		c.least = max(c.least, least)
+	case !c.rules.StayWhenAllIdle:
+		c.least = max(c.least, c.greatest())
 	}
 	c.idle = !active
-	if least > c.out {
-		c.out = least
-		out = ValveOutput{Watermark: least, Advanced: true}
+	to := c.least
+	if c.rules.Max {
+		to = c.greatestOpen()
+	}
+	if to > c.out {
+		c.out = to
+		out = ValveOutput{Watermark: to, Advanced: true}
 	}
 	out.StatusChange = c.idle != before
 	return out, c.idle
+}
+
+func (c *Combined) greatest() EventTime {
+	greatest := MinTime
+	for k := range c.inputs {
+		greatest = max(greatest, c.inputs[k].watermark)
+	}
+	return greatest
+}
+
+// greatestOpen is the greatest watermark of the inputs that have not ended;
+// MaxTime if all have.
+func (c *Combined) greatestOpen() EventTime {
+	greatest, open := MinTime, false
+	for k := range c.inputs {
+		if w := c.inputs[k].watermark; w < MaxTime {
+			greatest, open = max(greatest, w), true
+		}
+	}
+	if !open {
+		return MaxTime
+	}
+	return greatest
 }

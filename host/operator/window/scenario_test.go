@@ -179,9 +179,9 @@ func (p *player) wire(inputs any, unions tree) error {
 			p.route[source] = hop{len(p.outer), i}
 		}
 		p.outer = append(p.outer, channel)
-		p.inner = append(p.inner, stream.NewValve(len(list(members))))
+		p.inner = append(p.inner, stream.NewValve(len(list(members)), stream.CombineRules{}))
 	}
-	p.valve = stream.NewValve(len(list(inputs)))
+	p.valve = stream.NewValve(len(list(inputs)), stream.CombineRules{})
 	return nil
 }
 
@@ -198,7 +198,7 @@ func list(v any) (names []string) {
 // connect begins all watermarks anew.
 func (p *player) connect() {
 	p.watermarks, p.idle = map[string]stream.EventTime{}, map[string]bool{}
-	p.valve = stream.NewValve(len(p.channels()))
+	p.valve = stream.NewValve(len(p.channels()), stream.CombineRules{})
 	for u := range p.inner {
 		n := 0
 		for _, h := range p.route {
@@ -206,7 +206,7 @@ func (p *player) connect() {
 				n++
 			}
 		}
-		p.inner[u] = stream.NewValve(n)
+		p.inner[u] = stream.NewValve(n, stream.CombineRules{})
 	}
 }
 
