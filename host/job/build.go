@@ -142,7 +142,7 @@ func (b *builder) settings() {
 	j.Name = text(r.get("name"))
 	j.Parallelism = int(number(r.get("parallelism"), parallelismDefault))
 	j.MaxParallelism = int(number(r.get("max-parallelism"), keyGroupsDefault))
-	j.Compatibility = compatibility(r.get("compatibility"))
+	j.Compatibility = b.compatibility(r.get("compatibility"))
 	j.BufferTimeout = milliseconds(number(r.get("buffer-timeout"), bufferTimeoutDefault))
 	if n := r.get("parallelism"); n != nil && n.ok && j.Parallelism > j.MaxParallelism {
 		b.wrong(n, "parallelism", "parallelism must not be larger than max-parallelism, which is %d: a task without key groups has nothing to do; it is %d", j.MaxParallelism, j.Parallelism)

@@ -33,3 +33,12 @@ func compatibility(n *node) Compatibility {
 	}
 	return c
 }
+
+// compatibility also says what is not offered.
+func (b *builder) compatibility(n *node) Compatibility {
+	c := compatibility(n)
+	if set := n.get("cleanup-after-empty-firing"); !c.CleanupAfterEmptyFiring && set != nil {
+		b.later(set.line, set.column, "compatibility.cleanup-after-empty-firing", "Keeping a window for ever that fired without contents is not offered yet")
+	}
+	return c
+}
