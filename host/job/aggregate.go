@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/host/operator/aggregate"
-	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // call reads one built-in aggregate: count, or a name with a column.
@@ -43,18 +42,9 @@ func (b *builder) call(p *producer, e entry, path string) (Aggregate, bool) {
 	}
 	t := p.sides[0].input.Fields()[a.Column].Type
 	result, err := aggregate.ResultType(a.Kind, t)
-	switch {
-	case err == nil && needsMoving(a.Kind, t):
-		b.later(n.line, n.column, path, "%s of %s is not offered yet", name, t)
-	case err != nil:
+	if err != nil {
 		b.wrong(n, path, "%s cannot be computed of the column %s, which is %s", name, argument, t)
 	}
 	a.Type = result
 	return a, result.Kind != 0
-}
-
-// needsMoving tells whether the aggregate's accumulator changes its length, which
-// state cannot hold yet.
-func needsMoving(k aggregate.Kind, t stream.Type) bool {
-	return (k == aggregate.Min || k == aggregate.Max) && (t.Kind == stream.String || t.Kind == stream.Bytes)
 }

@@ -36,6 +36,9 @@ func (b *builder) function(p *producer, n *node, path string) *Function {
 	f := &Function{Module: m, Name: declared.GetName(), Index: index}
 	f.Accumulator = b.declared(declared.GetAccumulator(), "accumulator", call, at)
 	f.Result = b.declared(declared.GetOutput(), "result", call, at)
+	if f.Accumulator != nil && !f.Accumulator.IsFixedWidth() {
+		b.later(call.line, call.column, at, "The function %s has an accumulator of variable width, %s, which is not offered yet", call.text, f.Accumulator)
+	}
 	bound := b.bindInput(p, f, declared.GetInput(), call, at)
 	filled := b.parameters(f, declared, n, path)
 	if !bound || !filled || f.Accumulator == nil || f.Result == nil {
