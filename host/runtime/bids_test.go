@@ -79,15 +79,13 @@ const (
 )
 
 // each calls f with the events of a kind among those numbered from..to.
-func (k eventKind) each(from, to int64, f func(*event)) {
+func (k eventKind) each(from, to int64, f func(event)) {
 	for id := from; id < to; id++ {
 		switch rem := id % eventsPerEpoch; {
 		case k == bids && rem > auctionsPerEpoch:
-			e := bidAt(id)
-			f(&e)
+			f(bidAt(id))
 		case k == auctions && rem >= 1 && rem <= auctionsPerEpoch:
-			e := auctionAt(id)
-			f(&e)
+			f(auctionAt(id))
 		}
 	}
 }
@@ -110,7 +108,7 @@ func (s *eventSource) Read(c *connector.Chunk) error {
 		return io.EOF
 	}
 	to := min(s.id+chunkEvents, s.end)
-	s.kind.each(s.id, to, func(e *event) {
+	s.kind.each(s.id, to, func(e event) {
 		b := binary.LittleEndian.AppendUint64(c.Data, uint64(e.key))
 		b = binary.LittleEndian.AppendUint64(b, uint64(e.bidder))
 		b = binary.LittleEndian.AppendUint64(b, uint64(e.person))
@@ -209,13 +207,13 @@ sinks:
 
 var bidsJobs = []bidsJob{
 	{"tumbling", countText("bidder", "tumbling: {size: 10s}"), 4_000_000, true, func(end int64) rowSum {
-		return wantWindows(end, 10_000, 10_000, func(e *event) int64 { return e.bidder })
+		return wantWindows(end, 10_000, 10_000, func(e event) int64 { return e.bidder })
 	}},
 	{"hopping", countText("auction", "sliding: {size: 10s, slide: 2s}"), 4_000_000, true, func(end int64) rowSum {
-		return wantWindows(end, 10_000, 2_000, func(e *event) int64 { return e.key })
+		return wantWindows(end, 10_000, 2_000, func(e event) int64 { return e.key })
 	}},
 	{"session", countText("person", "session: {gap: 10s}"), 4_000_000, true, func(end int64) rowSum {
-		return wantSessions(end, 10_000, func(e *event) int64 { return e.person })
+		return wantSessions(end, 10_000, func(e event) int64 { return e.person })
 	}},
 	{"interval", `version: 1
 name: bids
@@ -234,9 +232,9 @@ sinks:
 }
 
 // wantWindows counts by key and window in a plain map.
-func wantWindows(end, size, slide int64, key func(*event) int64) (s rowSum) {
+func wantWindows(end, size, slide int64, key func(event) int64) (s rowSum) {
 	counts := map[[2]int64]int64{}
-	bids.each(0, end, func(e *event) {
+	bids.each(0, end, func(e event) {
 		for start := e.at - e.at%slide; start > e.at-size; start -= slide {
 			counts[[2]int64{key(e), start}]++
 		}
@@ -248,10 +246,10 @@ func wantWindows(end, size, slide int64, key func(*event) int64) (s rowSum) {
 }
 
 // wantSessions relies on the events' order.
-func wantSessions(end, gap int64, key func(*event) int64) (s rowSum) {
+func wantSessions(end, gap int64, key func(event) int64) (s rowSum) {
 	type session struct{ start, end, n int64 }
 	open := map[int64]session{}
-	bids.each(0, end, func(e *event) {
+	bids.each(0, end, func(e event) {
 		o, ok := open[key(e)]
 		if ok && e.at > o.end {
 			s.add(key(e), o.n, o.start, o.end)
@@ -273,8 +271,8 @@ func wantSessions(end, gap int64, key func(*event) int64) (s rowSum) {
 // wantInterval: auctions are opened once.
 func wantInterval(end int64) (s rowSum) {
 	opened := map[int64]int64{}
-	auctions.each(0, end, func(e *event) { opened[e.key] = e.at })
-	bids.each(0, end, func(e *event) {
+	auctions.each(0, end, func(e event) { opened[e.key] = e.at })
+	bids.each(0, end, func(e event) {
 		if at, ok := opened[e.key]; ok && e.at >= at-10_000 && e.at <= at+10_000 {
 			s.add(e.key, at, e.key, e.bidder, e.person, e.price, e.at)
 		}
