@@ -19,7 +19,7 @@ var ErrNotOffered = errors.New("is not offered yet")
 func (b *builder) windowOf(s *job.Step, n *node, stats *StepStats, options window.Options) *windowOperator {
 	core := window.New(options)
 	return &windowOperator{
-		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), stats: stats,
+		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), clocked: options.Assigner.Processing, stats: stats,
 		facts: window.Facts{Now: window.Now{Watermark: stream.MinTime, Clock: b.config.Clock.Now()}},
 		out:   b.output(job.StreamRef{Name: s.Name}, n),
 		shot:  func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },

@@ -34,9 +34,11 @@ type windowOperator struct {
 	shot     func(epoch int64, b state.Backend) // hands the snapshot over
 	merges   bool
 	stateful bool // the trigger's state has to be loaded
+	clocked  bool // windows are of processing time
 
 	facts   window.Facts
 	windows []window.Window
+	span    window.Window // of the times whose records have these windows; empty: of none but the last record's
 	effects []window.Effect
 	keyBuf  []byte
 	key     stream.Row // of the present record or timer
@@ -107,11 +109,15 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 	if from.trigger != nil {
 		e.Value = from.trigger.value(row)
 	}
-	if o.windows, err = o.core.Assign(o.windows[:0], e, o.facts.Now); err != nil {
+	if err := o.assign(e); err != nil {
 		return err
 	}
 	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
 	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
+	quiet := len(o.windows) == 1 && o.core.IsQuiet(o.windows[0], o.facts.Now)
+	if quiet && o.backend.Noted(o.ref(o.windows[0])) {
+		return o.contents.add(o.entry, s, row, t)
+	}
 	if o.merges {
 		o.loadSet()
 	}
@@ -129,10 +135,27 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 			return err
 		}
 	}
+	if quiet {
+		o.backend.Note(o.ref(o.windows[0]))
+	}
 	if !taken && o.core.IsLate(e, o.facts.Now) {
 		o.takeLate(row, t)
 	}
 	return nil
+}
+
+// assign finds the windows of a record, unless they are those of the one before.
+func (o *windowOperator) assign(e window.Element) (err error) {
+	at := int64(e.Time)
+	if o.clocked {
+		at = int64(o.facts.Now.Clock)
+	}
+	if o.span.Contains(at) {
+		return nil
+	}
+	o.span = o.core.Span(at)
+	o.windows, err = o.core.Assign(o.windows[:0], e, o.facts.Now)
+	return err
 }
 
 // ref is the entry of the present key and a window.

@@ -35,13 +35,16 @@ type entry struct {
 	hash   uint32 // of key and namespace
 	rowLen uint32 // of the key
 	count  uint32 // timers, those in many included
-	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain
+	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain; bit noted
 	holds  uint8  // bit i: cell i holds a value; bit live: the entry is in the table
 	group  stream.KeyGroup
 }
 
 // live is the bit of entry.holds that says that the entry is in the table.
 const live = 1 << CellsMax
+
+// noted is the bit of entry.used that says that the entry is marked.
+const noted = 1 << 7
 
 // CellsMax is how many cells an entry may have.
 const CellsMax = 7
@@ -208,6 +211,12 @@ func (m *Memory) text(r Ref, k *cell) []byte {
 
 // Hold implements Backend.
 func (m *Memory) Hold(r Ref, c Cell) { m.entries[r].holds |= 1 << c }
+
+// Note implements Backend.
+func (m *Memory) Note(r Ref) { m.entries[r].used |= noted }
+
+// Noted implements Backend.
+func (m *Memory) Noted(r Ref) bool { return m.entries[r].used&noted != 0 }
 
 // Put implements Backend.
 func (m *Memory) Put(r Ref, c Cell, value []byte) {

@@ -75,6 +75,7 @@ func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 	default:
 		m.entries[r].used &^= 5 << where
 	}
+	m.entries[r].used &^= noted
 	m.entries[r].count--
 	m.suspect(r)
 	return true
