@@ -9,7 +9,7 @@ import (
 
 // Memory is a Backend that holds everything in the process: an open-addressing
 // table of entries, their values of fixed width in slabs, keys and the other
-// values in arenas, timers in a heap. In steady state it allocates nothing.
+// values in arenas, timers in queues. In steady state it allocates nothing.
 type Memory struct {
 	maxParallelism int
 	cells          []cell
@@ -22,7 +22,7 @@ type Memory struct {
 	values         [][]byte // slabs of slabEntries values
 	keys           arena
 	texts          arena // of the cells of variable width
-	timers         [domains]timerHeap
+	timers         [domains]timerQueue
 	many           map[timerKey]struct{} // timers of entries that have more than two
 	snapshotBuf    []byte
 }
@@ -307,8 +307,8 @@ func (m *Memory) Stats() Stats {
 
 // NextTimer implements Backend.
 func (m *Memory) NextTimer(d Domain) int64 {
-	if h := m.timers[d].heap; len(h) > 0 {
-		return h[0].at
+	if q := &m.timers[d]; q.len > 0 {
+		return q.next()
 	}
 	return math.MaxInt64
 }
