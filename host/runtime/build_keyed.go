@@ -49,6 +49,9 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 	}
 	if w.Options.Evictor == nil {
 		o.contents = &accumulated{agg, o.backend}
+		if o.panes != nil {
+			o.panes.fn, o.panes.restored = agg, b.config.Restore != nil
+		}
 		return o, o.backend, nil
 	}
 	o.contents = &listed{
@@ -62,8 +65,11 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 // bytes; 0: it has none. With lists they are scratch.
 func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool) (cell state.Cell) {
 	contents, trigger, scratch := accumulator, state.Variable, state.Variable
-	if o.stateful || o.merges {
+	switch {
+	case o.stateful || o.merges:
 		trigger = stateBytes
+	case o.panes != nil:
+		trigger = o.panes.setBytes()
 	}
 	if cell = contentsCell; isListed {
 		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
@@ -82,6 +88,7 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 		if !f.Accumulator.IsFixedWidth() {
 			return nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
 		}
+		o.panes = newPanes(o.core, &w.Options)
 		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed)
 		return b.guest(s, o, cell, newResults(key, f.Result, s.Output, bounded))
 	}
@@ -92,6 +99,9 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 	fn, err := aggregate.New(s.Input, calls)
 	if err != nil {
 		return nil, err
+	}
+	if fn.MergesExactly() {
+		o.panes = newPanes(o.core, &w.Options)
 	}
 	cell := b.windowCells(o, fn.Accumulator().FixedBytes(), isListed)
 	return &native{

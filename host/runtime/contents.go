@@ -20,6 +20,9 @@ type aggregator interface {
 	merge(into, from state.Ref) error
 	// result puts out the result of the accumulator, for a window.
 	result(r state.Ref, w window.Window) error
+	// combine puts out the result of several accumulators together, for a window.
+	// They stay as they are; the accumulator at r, which is not held, is scratch.
+	combine(r state.Ref, parts []state.Ref, w window.Window) error
 	watermark(t stream.EventTime)
 	complete() error
 }

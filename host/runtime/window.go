@@ -30,6 +30,7 @@ type windowOperator struct {
 	sides    [2]windowSide // of a window join; else the left one
 	out      *output       // results; contents writes it
 	late     *output       // nil: late records are dropped and counted
+	panes    *panes        // nil: each window has contents of its own
 	stats    *StepStats
 	shot     func(epoch int64, b state.Backend) // hands the snapshot over
 	merges   bool
@@ -114,12 +115,15 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 	}
 	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
 	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
-	quiet := len(o.windows) == 1 && o.core.IsQuiet(o.windows[0], o.facts.Now)
-	if quiet && o.backend.Noted(o.ref(o.windows[0])) {
+	home, quiet := o.home()
+	if quiet && o.backend.Noted(o.ref(home)) {
 		return o.contents.add(o.entry, s, row, t)
 	}
-	if o.merges {
+	switch {
+	case o.merges:
 		o.loadSet()
+	case o.panes != nil:
+		o.admit()
 	}
 	taken := false
 	for _, w := range o.windows {
@@ -135,13 +139,29 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 			return err
 		}
 	}
-	if quiet {
-		o.backend.Note(o.ref(o.windows[0]))
+	if quiet && (o.panes == nil || o.panes.all) {
+		o.backend.Note(o.ref(home))
 	}
 	if !taken && o.core.IsLate(e, o.facts.Now) {
 		o.takeLate(row, t)
 	}
 	return nil
+}
+
+// home is where all that the present record is added to stands, if that is one
+// place. It is quiet if all windows of the record are; of sliding ones the last in
+// the list ends first.
+func (o *windowOperator) home() (w window.Window, quiet bool) {
+	n := len(o.windows)
+	switch {
+	case n == 0 || n > 1 && o.panes == nil:
+		return w, false
+	case o.panes != nil:
+		w = o.span
+	default:
+		w = o.windows[0]
+	}
+	return w, o.core.IsQuiet(o.windows[n-1], o.facts.Now)
 }
 
 // assign finds the windows of a record, unless they are those of the one before.
@@ -176,7 +196,7 @@ func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error
 		var err error
 		switch e := &o.effects[i]; e.Kind {
 		case window.Append:
-			err = o.contents.add(o.ref(e.Contents), s, row, t)
+			err = o.takeIn(e.Contents, s, row, t)
 		case window.Merge:
 			from := o.ref(e.From)
 			err = o.contents.merge(o.ref(e.Contents), from)
@@ -185,12 +205,9 @@ func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error
 		case window.DeleteTimer:
 			o.backend.DeleteTimer(state.Domain(e.Domain), e.Time, o.ref(e.Window))
 		case window.Fire:
-			if r := o.ref(e.Contents); o.contents.has(r) {
-				o.stats.Firings.Add(1)
-				err = o.contents.fire(r, e.Window)
-			}
+			err = o.fire(e.Window, e.Contents)
 		case window.Purge, window.Clear:
-			o.contents.clear(o.ref(e.Contents))
+			o.forget(e.Window, e.Contents)
 		case window.KeepTrigger:
 			o.keepTrigger(e.Window)
 		case window.KeepSet:

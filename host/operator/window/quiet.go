@@ -74,5 +74,20 @@ func (a *Assigner) paneLength() int64 {
 	return 0
 }
 
+// Pane is the length of the spans whose contents sliding windows may share: each
+// window is a run of them, fires what they hold as a whole, and is cleared after
+// those that began before it. It is 0 if there are none, or if they are so much
+// shorter than the slide that they are not worth it.
+func (c *Core) Pane() int64 {
+	a := &c.assigner
+	if a.Kind == Sliding && a.Size > a.Slide && c.event && c.trigger.Kind == EventTime && 4*c.pane >= a.Slide {
+		return c.pane
+	}
+	return 0
+}
+
+// Takes says that the window is not over.
+func (c *Core) Takes(w Window, now Now) bool { return !c.isOver(w, now) }
+
 // Contains tells whether the window holds a moment.
 func (w Window) Contains(t int64) bool { return w.Start <= t && t < w.End }
