@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,7 +79,7 @@ func hourlyPlan(t testing.TB, variant string, parallelism int) *job.Job {
 // parsePlan parses a job file that stands in a folder.
 func parsePlan(t testing.TB, text, dir string) *job.Job {
 	t.Helper()
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: dir, Manifest: func(m job.Module) (*abi.Manifest, error) {
+	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: dir, Test: strings.Contains(text, "test: {}"), Manifest: func(m job.Module) (*abi.Manifest, error) {
 		return loadModule(t, m.Path, sandbox.Options{}).Manifest(), nil
 	}})
 	if err != nil {
