@@ -108,16 +108,18 @@ func (s *eventSource) Read(c *connector.Chunk) error {
 		return io.EOF
 	}
 	to := min(s.id+chunkEvents, s.end)
-	s.kind.each(s.id, to, func(e event) {
-		b := binary.LittleEndian.AppendUint64(c.Data, uint64(e.key))
-		b = binary.LittleEndian.AppendUint64(b, uint64(e.bidder))
-		b = binary.LittleEndian.AppendUint64(b, uint64(e.person))
-		b = binary.LittleEndian.AppendUint64(b, uint64(e.price))
-		c.Data = binary.LittleEndian.AppendUint64(b, uint64(e.at))
-		c.Ends = append(c.Ends, uint32(len(c.Data)))
-	})
+	s.kind.each(s.id, to, func(e event) { s.put(c, e) })
 	s.id = to
 	return nil
+}
+
+func (s *eventSource) put(c *connector.Chunk, e event) {
+	b := binary.LittleEndian.AppendUint64(c.Data, uint64(e.key))
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.bidder))
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.person))
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.price))
+	c.Data = binary.LittleEndian.AppendUint64(b, uint64(e.at))
+	c.Ends = append(c.Ends, uint32(len(c.Data)))
 }
 
 // eventDecoder reads those columns of an event that the job uses.
