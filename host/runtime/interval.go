@@ -23,6 +23,7 @@ type intervalOperator struct {
 
 	now    stream.EventTime
 	keyBuf []byte
+	outs   []*output // all; see outputs
 
 	// A record that matches more than the output takes: the rest is to come.
 	probing bool
@@ -199,13 +200,15 @@ func (o *intervalOperator) complete() (bool, error) {
 }
 
 func (o *intervalOperator) outputs() []*output {
-	list := []*output{o.out}
-	for s := range o.sides {
-		if late := o.sides[s].late; late != nil {
-			list = append(list, late)
+	if o.outs == nil {
+		o.outs = append(o.outs, o.out)
+		for s := range o.sides {
+			if late := o.sides[s].late; late != nil {
+				o.outs = append(o.outs, late)
+			}
 		}
 	}
-	return list
+	return o.outs
 }
 
 func (o *intervalOperator) status(kind stream.MarkKind) {
