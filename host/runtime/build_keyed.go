@@ -19,7 +19,7 @@ var ErrNotOffered = errors.New("is not offered yet")
 func (b *builder) windowOf(s *job.Step, n *node, stats *StepStats, options window.Options) *windowOperator {
 	core := window.New(options)
 	return &windowOperator{
-		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), stats: stats,
+		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), clocked: options.Assigner.Processing, stats: stats,
 		facts: window.Facts{Now: window.Now{Watermark: stream.MinTime, Clock: b.config.Clock.Now()}},
 		out:   b.output(job.StreamRef{Name: s.Name}, n),
 		shot:  func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
@@ -49,6 +49,9 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 	}
 	if w.Options.Evictor == nil {
 		o.contents = &accumulated{agg, o.backend}
+		if o.panes != nil {
+			o.panes.fn, o.panes.restored = agg, b.config.Restore != nil
+		}
 		return o, o.backend, nil
 	}
 	o.contents = &listed{
@@ -62,8 +65,11 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 // bytes; 0: it has none. With lists they are scratch.
 func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool) (cell state.Cell) {
 	contents, trigger, scratch := accumulator, state.Variable, state.Variable
-	if o.stateful || o.merges {
+	switch {
+	case o.stateful || o.merges:
 		trigger = stateBytes
+	case o.panes != nil:
+		trigger = o.panes.setBytes()
 	}
 	if cell = contentsCell; isListed {
 		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
@@ -81,6 +87,7 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 		if !f.Accumulator.IsFixedWidth() {
 			return nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
 		}
+		o.panes = newPanes(o.core, &w.Options)
 		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed)
 		return b.guest(s, o, cell, b.resultsOf(s, o, f.Result))
 	}
@@ -96,6 +103,9 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 	bytes, always := fn.AccumulatorBytes()
 	if !always {
 		n.fresh, bytes = make([]byte, bytes), state.Variable
+	}
+	if always && fn.MergesExactly() {
+		o.panes = newPanes(o.core, &w.Options)
 	}
 	n.cell = b.windowCells(o, bytes, isListed)
 	n.backend, n.results = o.backend, b.resultsOf(s, o, fn.Result())

@@ -23,6 +23,9 @@ type aggregator interface {
 	result(r state.Ref, w window.Window) error
 	// retire says that the results of a window will not change any more.
 	retire(r state.Ref, w window.Window)
+	// combine puts out the result of several accumulators together, for a window.
+	// They stay as they are; the accumulator at r, which is not held, is scratch.
+	combine(r state.Ref, parts []state.Ref, w window.Window) error
 	watermark(t stream.EventTime)
 	complete() error
 }

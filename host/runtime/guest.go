@@ -42,9 +42,11 @@ type guest struct {
 	ops   []guestOp
 	rows  []byte        // of the ops
 	marks []pendingMark // what waits behind ops
+	dirty bool          // ops change accumulators that are held
 
 	slots  []state.Ref // of the present frame
 	fresh  []bool      // whether the slot begins with a create
+	copies []bool      // whether the slot is a copy, which is thrown away
 	slotOf []slotStamp // by ref
 	stamp  uint32      // of the present frame
 }
@@ -58,6 +60,7 @@ type guestOp struct {
 	slot   uint32    // set by number
 	other  uint32    // merge: the slot of second, set by number
 	kind   abi.OpKind
+	copied bool // merge: of a copy of what second holds
 }
 
 // pendingMark is a watermark, or the end of a window, behind a number of ops.
@@ -103,12 +106,29 @@ func (g *guest) create(r state.Ref) error {
 func (g *guest) add(r state.Ref, row stream.Row) error {
 	g.ops = append(g.ops, guestOp{kind: abi.OpAdd, ref: r, row: uint32(len(g.rows))})
 	g.rows = g.input.AppendTo(g.rows, row, stream.Insert)
+	g.dirty = true
 	return g.completeIfDue()
 }
 
 func (g *guest) merge(into, from state.Ref) error {
 	g.ops = append(g.ops, guestOp{kind: abi.OpMerge, ref: into, second: from})
+	g.dirty = true
 	return g.completeIfDue()
+}
+
+// combine gives the guest copies: it may use up what it merges. What is pending is
+// performed first, since the copies are of what the backend holds.
+func (g *guest) combine(r state.Ref, parts []state.Ref, w window.Window) error {
+	if g.dirty {
+		if err := g.complete(); err != nil {
+			return err
+		}
+	}
+	g.ops = append(g.ops, guestOp{kind: abi.OpCreate, ref: r})
+	for _, part := range parts {
+		g.ops = append(g.ops, guestOp{kind: abi.OpMerge, ref: r, second: part, copied: true})
+	}
+	return g.result(r, w)
 }
 
 func (g *guest) result(r state.Ref, w window.Window) error {
@@ -144,7 +164,7 @@ func (g *guest) complete() error {
 		}
 	}
 	g.passMarks(len(g.ops))
-	g.ops, g.rows, g.marks = g.ops[:0], g.rows[:0], g.marks[:0]
+	g.ops, g.rows, g.marks, g.dirty = g.ops[:0], g.rows[:0], g.marks[:0], false
 	return nil
 }
 
@@ -215,11 +235,14 @@ func (g *guest) call(from, to int) error {
 // the first op of its slot, so an entry that is created again gets another.
 func (g *guest) number(from, to int) {
 	g.stamp++
-	g.slots, g.fresh = g.slots[:0], g.fresh[:0]
+	g.slots, g.fresh, g.copies = g.slots[:0], g.fresh[:0], g.copies[:0]
 	for i := from; i < to; i++ {
 		op := &g.ops[i]
 		op.slot = g.slot(op.ref, op.kind == abi.OpCreate)
-		if op.kind == abi.OpMerge {
+		switch {
+		case op.copied:
+			op.other = g.newSlot(op.second, false, true)
+		case op.kind == abi.OpMerge:
 			op.other = g.slot(op.second, false)
 		}
 	}
@@ -232,11 +255,16 @@ func (g *guest) slot(r state.Ref, created bool) uint32 {
 	}
 	s := &g.slotOf[r]
 	if s.stamp != g.stamp || created {
-		*s = slotStamp{g.stamp, uint32(len(g.slots))}
-		g.slots = append(g.slots, r)
-		g.fresh = append(g.fresh, created)
+		*s = slotStamp{g.stamp, g.newSlot(r, created, false)}
 	}
 	return s.slot
+}
+
+func (g *guest) newSlot(r state.Ref, created, copied bool) uint32 {
+	g.slots = append(g.slots, r)
+	g.fresh = append(g.fresh, created)
+	g.copies = append(g.copies, copied)
+	return uint32(len(g.slots) - 1)
 }
 
 // rowsOf is the part of rows that ops from..to have, and where it begins.
@@ -296,7 +324,9 @@ func (g *guest) checkSlots(edited []byte) error {
 // adopt takes the slots over as the guest left them.
 func (g *guest) adopt(edited []byte) {
 	for i, r := range g.slots {
-		copy(g.backend.Value(r, g.cell), edited[i*g.stride:][:g.stride])
+		if !g.copies[i] {
+			copy(g.backend.Value(r, g.cell), edited[i*g.stride:][:g.stride])
+		}
 	}
 }
 

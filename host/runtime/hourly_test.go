@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,13 +71,20 @@ func hourlyPlan(t testing.TB, variant string, parallelism int) *job.Job {
 		text = bytes.Replace(text, []byte("sources:"), []byte(module), 1)
 		text = bytes.Replace(text, []byte(builtin), []byte("aggregate: {wasm: delays.delays}"), 1)
 	}
-	plan, err := job.Parse(text, job.Options{File: variant, Dir: dir, Manifest: func(m job.Module) (*abi.Manifest, error) {
+	plan := parsePlan(t, string(text), dir)
+	plan.Parallelism = parallelism
+	return plan
+}
+
+// parsePlan parses a job file that stands in a folder.
+func parsePlan(t testing.TB, text, dir string) *job.Job {
+	t.Helper()
+	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: dir, Test: strings.Contains(text, "test: {}"), Manifest: func(m job.Module) (*abi.Manifest, error) {
 		return loadModule(t, m.Path, sandbox.Options{}).Manifest(), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Parallelism = parallelism
 	return plan
 }
 

@@ -24,11 +24,13 @@ type intervalOperator struct {
 
 	now    stream.EventTime
 	keyBuf []byte
+	outs   []*output // all; see outputs
 
 	// A record that matches more than the output takes: the rest is to come.
 	probing bool
-	own     int // its place in its own side's buffer
-	probe   int // next place in the other side's buffer
+	own     int           // its place in its own side's buffer
+	probe   int           // next place in the other side's buffer
+	buffers [2]joinBuffer // of its key, by side; one that is empty may be gone
 	expired state.Ref
 	expires bool // expired still has rows that are to be put out
 }
@@ -97,24 +99,23 @@ func (o *intervalOperator) admit(s side, row stream.Row, t stream.EventTime) (bo
 		return false, nil
 	}
 	o.keyBuf = own.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
-	buffer := o.buffer(s)
+	key := stream.Row(o.keyBuf)
+	hash := key.Hash()
+	for i := range o.buffers {
+		o.buffers[i] = joinBuffer{o.backend, o.backend.Entry(hash, key, o.sides[i].namespace)}
+	}
+	buffer := o.buffers[s]
 	o.own = buffer.add(t, row)
 	buffer.wake(t.Add(own.keptFor()))
 	o.probing = true
-	o.probe = o.buffer(1 - s).first(t.Add(own.lower))
+	o.probe = o.buffers[1-s].first(t.Add(own.lower))
 	return true, nil
-}
-
-// buffer is the buffer of a side for the key in keyBuf.
-func (o *intervalOperator) buffer(s side) joinBuffer {
-	key := stream.Row(o.keyBuf)
-	return joinBuffer{o.backend, o.backend.Entry(key.Hash(), key, o.sides[s].namespace)}
 }
 
 // match puts out a record with its partners; false if there are more than there
 // is room for.
 func (o *intervalOperator) match(s side, row stream.Row, t stream.EventTime) bool {
-	own, other := &o.sides[s], o.buffer(1-s)
+	own, other := &o.sides[s], o.buffers[1-s]
 	last := t.Add(own.upper)
 	n := other.len()
 	for ; o.probe < n; o.probe++ {
@@ -128,7 +129,7 @@ func (o *intervalOperator) match(s side, row stream.Row, t stream.EventTime) boo
 		o.put(s, row, other.row(o.probe), max(t, at))
 		if o.sides[left].outer || o.sides[right].outer {
 			other.setMatched(o.probe)
-			o.buffer(s).setMatched(o.own)
+			o.buffers[s].setMatched(o.own)
 		}
 	}
 	o.probing = false
@@ -205,13 +206,15 @@ func (o *intervalOperator) complete() (bool, error) {
 }
 
 func (o *intervalOperator) outputs() []*output {
-	list := []*output{o.out}
-	for s := range o.sides {
-		if late := o.sides[s].late; late != nil {
-			list = append(list, late)
+	if o.outs == nil {
+		o.outs = append(o.outs, o.out)
+		for s := range o.sides {
+			if late := o.sides[s].late; late != nil {
+				o.outs = append(o.outs, late)
+			}
 		}
 	}
-	return list
+	return o.outs
 }
 
 func (o *intervalOperator) status(kind stream.MarkKind) {

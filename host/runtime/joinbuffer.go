@@ -58,22 +58,25 @@ func (b joinBuffer) first(t stream.EventTime) int {
 // add puts a row behind those of its time and returns its place. Most come in
 // order, so at the end.
 func (b joinBuffer) add(t stream.EventTime, row stream.Row) int {
-	var p [joinPlaceBytes]byte
-	binary.LittleEndian.PutUint64(p[:], uint64(t))
-	binary.LittleEndian.PutUint32(p[8:], uint32(len(b.backend.Value(b.ref, joinRowsCell))))
-	binary.LittleEndian.PutUint32(p[12:], uint32(len(row)))
+	offset := len(b.backend.Value(b.ref, joinRowsCell))
 	b.backend.Append(b.ref, joinRowsCell, row)
-	b.backend.Append(b.ref, joinIndexCell, p[:])
-	last := b.len() - 1
-	if last == 0 || b.time(last-1) <= t {
-		return last
+	b.backend.Append(b.ref, joinIndexCell, emptyPlace[:])
+	at := b.len() - 1
+	if at > 0 && b.time(at-1) > t {
+		last := at
+		at = sort.Search(last, func(i int) bool { return b.time(i) > t })
+		index := b.index()
+		copy(index[(at+1)*joinPlaceBytes:], index[at*joinPlaceBytes:last*joinPlaceBytes])
 	}
-	at := sort.Search(last, func(i int) bool { return b.time(i) > t })
-	index := b.index()
-	copy(index[(at+1)*joinPlaceBytes:], index[at*joinPlaceBytes:last*joinPlaceBytes])
-	copy(index[at*joinPlaceBytes:], p[:])
+	p := b.place(at)
+	binary.LittleEndian.PutUint64(p, uint64(t))
+	binary.LittleEndian.PutUint32(p[8:], uint32(offset))
+	binary.LittleEndian.PutUint32(p[12:], uint32(len(row)))
+	clear(p[16:])
 	return at
 }
+
+var emptyPlace [joinPlaceBytes]byte
 
 // drop forgets the first n rows. Their bytes go when they are more than half.
 func (b joinBuffer) drop(n int) {
@@ -98,15 +101,32 @@ func (b joinBuffer) drop(n int) {
 	b.setDead(dead)
 }
 
-// compact moves the rows together, in order of time.
+// compact moves the rows together, in order of time: in place, unless rows that
+// came out of order lie across each other.
 func (b joinBuffer) compact() {
-	var rows []byte
+	kept := b.backend.Value(b.ref, joinRowsCell)[:0]
+	if !b.isInOrder() {
+		kept = nil
+	}
 	for i := range b.len() {
-		at := len(rows)
-		rows = append(rows, b.row(i)...)
+		at := len(kept)
+		kept = append(kept, b.row(i)...)
 		binary.LittleEndian.PutUint32(b.place(i)[8:], uint32(at))
 	}
-	b.backend.Put(b.ref, joinRowsCell, rows)
+	b.backend.Put(b.ref, joinRowsCell, kept)
+}
+
+// isInOrder tells whether the rows' bytes lie in order of time.
+func (b joinBuffer) isInOrder() bool {
+	before := uint32(0)
+	for i := range b.len() {
+		at := binary.LittleEndian.Uint32(b.place(i)[8:])
+		if at < before {
+			return false
+		}
+		before = at
+	}
+	return true
 }
 
 func (b joinBuffer) meta() []byte { return b.backend.Value(b.ref, joinMetaCell) }

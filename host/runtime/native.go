@@ -56,6 +56,22 @@ func (n *native) discard(r state.Ref) {
 
 func (n *native) retire(r state.Ref, w window.Window) { n.results.retire(n.backend.Key(r), w) }
 
+func (n *native) combine(r state.Ref, parts []state.Ref, w window.Window) error {
+	if len(parts) == 1 {
+		copy(n.backend.Value(r, n.cell), n.backend.Value(parts[0], n.cell))
+		return n.result(r, w)
+	}
+	if err := n.create(r); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := n.merge(r, part); err != nil {
+			return err
+		}
+	}
+	return n.result(r, w)
+}
+
 func (n *native) watermark(t stream.EventTime) {
 	n.out.batch.Mark(stream.MarkWatermark, int64(t))
 }

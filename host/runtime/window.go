@@ -31,14 +31,17 @@ type windowOperator struct {
 	sides    [2]windowSide // of a window join; else the left one
 	out      *output       // results; contents writes it
 	late     *output       // nil: late records are dropped and counted
+	panes    *panes        // nil: each window has contents of its own
 	stats    *StepStats
 	least    func() stream.EventTime            // see combines; nil: combine is min
 	shot     func(epoch int64, b state.Backend) // hands the snapshot over
 	merges   bool
 	stateful bool // the trigger's state has to be loaded
+	clocked  bool // windows are of processing time
 
 	facts   window.Facts
 	windows []window.Window
+	span    window.Window // of the times whose records have these windows; empty: of none but the last record's
 	effects []window.Effect
 	keyBuf  []byte
 	key     stream.Row // of the present record or timer
@@ -120,13 +123,20 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 	if from.trigger != nil {
 		e.Value = from.trigger.value(row)
 	}
-	if o.windows, err = o.core.Assign(o.windows[:0], e, o.facts.Now); err != nil {
+	if err := o.assign(e); err != nil {
 		return err
 	}
 	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
 	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
-	if o.merges {
+	home, quiet := o.home()
+	if quiet && o.backend.Noted(o.ref(home)) {
+		return o.contents.add(o.entry, s, row, t)
+	}
+	switch {
+	case o.merges:
 		o.loadSet()
+	case o.panes != nil:
+		o.admit()
 	}
 	taken := false
 	for _, w := range o.windows {
@@ -142,6 +152,9 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 			return err
 		}
 	}
+	if quiet && (o.panes == nil || o.panes.all) {
+		o.backend.Note(o.ref(home))
+	}
 	if !taken && o.core.IsLate(e, o.facts.Now) {
 		if o.least != nil && !o.core.IsLate(e, window.Now{Watermark: o.least(), Clock: o.facts.Now.Clock}) {
 			o.stats.LateByMax.Add(1)
@@ -149,6 +162,36 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 		o.takeLate(row, t)
 	}
 	return nil
+}
+
+// home is where all that the present record is added to stands, if that is one
+// place. It is quiet if all windows of the record are; of sliding ones the last in
+// the list ends first.
+func (o *windowOperator) home() (w window.Window, quiet bool) {
+	n := len(o.windows)
+	switch {
+	case n == 0 || n > 1 && o.panes == nil:
+		return w, false
+	case o.panes != nil:
+		w = o.span
+	default:
+		w = o.windows[0]
+	}
+	return w, o.core.IsQuiet(o.windows[n-1], o.facts.Now)
+}
+
+// assign finds the windows of a record, unless they are those of the one before.
+func (o *windowOperator) assign(e window.Element) (err error) {
+	at := int64(e.Time)
+	if o.clocked {
+		at = int64(o.facts.Now.Clock)
+	}
+	if o.span.Contains(at) {
+		return nil
+	}
+	o.span = o.core.Span(at)
+	o.windows, err = o.core.Assign(o.windows[:0], e, o.facts.Now)
+	return err
 }
 
 // ref is the entry of the present key and a window.
@@ -171,7 +214,7 @@ func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error
 		var err error
 		switch e := &o.effects[i]; e.Kind {
 		case window.Append:
-			err = o.contents.add(o.ref(e.Contents), s, row, t)
+			err = o.takeIn(e.Contents, s, row, t)
 		case window.Merge:
 			from := o.ref(e.From)
 			err = o.contents.merge(o.ref(e.Contents), from)
@@ -180,16 +223,12 @@ func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error
 		case window.DeleteTimer:
 			o.backend.DeleteTimer(state.Domain(e.Domain), e.Time, o.ref(e.Window))
 		case window.Fire:
-			if r := o.ref(e.Contents); o.contents.has(r) {
-				o.stats.Firings.Add(1)
-				err = o.contents.fire(r, e.Window)
-			}
+			err = o.fire(e.Window, e.Contents)
 		case window.Purge:
-			o.contents.clear(o.ref(e.Contents))
+			o.forget(e.Window, e.Contents)
 		case window.Clear:
-			r := o.ref(e.Contents)
-			o.contents.clear(r)
-			o.contents.retire(r, e.Window)
+			o.forget(e.Window, e.Contents)
+			o.contents.retire(o.ref(e.Contents), e.Window)
 		case window.KeepTrigger:
 			o.keepTrigger(e.Window)
 		case window.KeepSet:

@@ -1,4 +1,4 @@
 package state
 
-// HeapLen is how much the heap of a domain holds, deleted timers included.
-func (m *Memory) HeapLen(d Domain) int { return len(m.timers[d].heap) }
+// QueueLen is how much the queue of a domain holds, deleted timers included.
+func (m *Memory) QueueLen(d Domain) int { return m.timers[d].len }

@@ -9,7 +9,7 @@ import (
 
 // Memory is a Backend that holds everything in the process: an open-addressing
 // table of entries, their values of fixed width in slabs, keys and the other
-// values in arenas, timers in a heap. In steady state it allocates nothing.
+// values in arenas, timers in queues. In steady state it allocates nothing.
 type Memory struct {
 	maxParallelism int
 	cells          []cell
@@ -22,7 +22,7 @@ type Memory struct {
 	values         [][]byte // slabs of slabEntries values
 	keys           arena
 	texts          arena // of the cells of variable width
-	timers         [domains]timerHeap
+	timers         [domains]timerQueue
 	many           map[timerKey]struct{} // timers of entries that have more than two
 	snapshotBuf    []byte
 }
@@ -35,13 +35,16 @@ type entry struct {
 	hash   uint32 // of key and namespace
 	rowLen uint32 // of the key
 	count  uint32 // timers, those in many included
-	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain
+	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain; bit noted
 	holds  uint8  // bit i: cell i holds a value; bit live: the entry is in the table
 	group  stream.KeyGroup
 }
 
 // live is the bit of entry.holds that says that the entry is in the table.
 const live = 1 << CellsMax
+
+// noted is the bit of entry.used that says that the entry is marked.
+const noted = 1 << 7
 
 // CellsMax is how many cells an entry may have.
 const CellsMax = 7
@@ -209,6 +212,12 @@ func (m *Memory) text(r Ref, k *cell) []byte {
 // Hold implements Backend.
 func (m *Memory) Hold(r Ref, c Cell) { m.entries[r].holds |= 1 << c }
 
+// Note implements Backend.
+func (m *Memory) Note(r Ref) { m.entries[r].used |= noted }
+
+// Noted implements Backend.
+func (m *Memory) Noted(r Ref) bool { return m.entries[r].used&noted != 0 }
+
 // Put implements Backend.
 func (m *Memory) Put(r Ref, c Cell, value []byte) {
 	t := m.resize(r, c, 0, len(value))
@@ -298,8 +307,8 @@ func (m *Memory) Stats() Stats {
 
 // NextTimer implements Backend.
 func (m *Memory) NextTimer(d Domain) int64 {
-	if h := m.timers[d].heap; len(h) > 0 {
-		return h[0].at
+	if q := &m.timers[d]; q.len > 0 {
+		return q.next()
 	}
 	return math.MaxInt64
 }

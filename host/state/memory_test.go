@@ -222,7 +222,7 @@ func TestDeletedTimersDoNotPileUp(t *testing.T) {
 		b.SetTimer(state.EventTimer, at, r)
 		b.DeleteTimer(state.EventTimer, at-1, r)
 	}
-	if n := b.HeapLen(state.EventTimer); n > 5000 {
+	if n := b.QueueLen(state.EventTimer); n > 5000 {
 		t.Fatalf("the heap of one timer has %d entries", n)
 	}
 	if at, _, ok := b.PopTimer(state.EventTimer, math.MaxInt64); !ok || at != 999_999 {

@@ -67,6 +67,12 @@ type Backend interface {
 	// Clear forgets the value of a cell.
 	Clear(Ref, Cell)
 
+	// Note marks an entry for the caller's own use, and Noted tells of it. The
+	// mark goes when a timer of the entry is taken out or deleted and when the
+	// entry is freed. It is in no snapshot.
+	Note(Ref)
+	Noted(Ref) bool
+
 	// SetTimer and DeleteTimer edit the set of timers (invariant T).
 	SetTimer(d Domain, at int64, r Ref)
 	DeleteTimer(d Domain, at int64, r Ref)

@@ -1,26 +1,20 @@
 package state
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
 
 // A timer is in the set if its entry says so: in one of two places of the entry
 // itself (a window has its last moment and its cleanup), or in Memory.many. The
-// heap orders them and may hold more: a timer that was deleted stays in it until
+// queue orders them and may hold more: a timer that was deleted stays in it until
 // it comes up, or until too many such are there (rebuild).
-
-type timer struct {
-	at  int64
-	ref Ref
-}
 
 type timerKey struct {
 	at     int64
 	ref    Ref
 	domain Domain
-}
-
-type timerHeap struct {
-	heap  []timer // 4-ary
-	stale int     // at most so many of heap are not in the set
 }
 
 // staleMin is the number of deleted timers that are let lie at least.
@@ -39,7 +33,7 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 		m.many[timerKey{at, r, d}] = struct{}{}
 	}
 	e.count++
-	m.timers[d].push(timer{at, r})
+	m.timers[d].push(at, r)
 }
 
 const (
@@ -75,6 +69,7 @@ func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 	default:
 		m.entries[r].used &^= 5 << where
 	}
+	m.entries[r].used &^= noted
 	m.entries[r].count--
 	m.suspect(r)
 	return true
@@ -85,87 +80,46 @@ func (m *Memory) DeleteTimer(d Domain, at int64, r Ref) {
 	if !m.dropTimer(d, at, r) {
 		return
 	}
-	h := &m.timers[d]
-	if h.stale++; h.stale > staleMin && h.stale > len(h.heap)/2 {
+	q := &m.timers[d]
+	if q.stale++; q.stale > staleMin && q.stale > q.len/2 {
 		m.rebuild(d)
 	}
 }
 
 // PopTimer implements Backend.
 func (m *Memory) PopTimer(d Domain, upTo int64) (int64, Ref, bool) {
-	h := &m.timers[d]
-	for len(h.heap) > 0 && h.heap[0].at <= upTo {
-		t := h.pop()
-		if m.dropTimer(d, t.at, t.ref) {
-			return t.at, t.ref, true
+	q := &m.timers[d]
+	for q.len > 0 && q.next() <= upTo {
+		at := q.next()
+		r := q.pop()
+		if m.dropTimer(d, at, r) {
+			return at, r, true
 		}
-		h.stale--
+		q.stale--
 	}
 	return 0, 0, false
 }
 
-// rebuild makes the heap of a domain anew from the set.
+// rebuild makes the queue of a domain anew from the set.
 func (m *Memory) rebuild(d Domain) {
-	h := &m.timers[d]
-	h.heap, h.stale = h.heap[:0], 0
+	q := &m.timers[d]
+	q.reset()
 	for r := range m.entries {
 		e := &m.entries[r]
 		for i, at := range e.inline {
 			if e.used>>i&1 != 0 && Domain(e.used>>2>>i&1) == d {
-				h.push(timer{at, Ref(r)})
+				q.push(at, Ref(r))
 			}
 		}
 	}
+	var many []timerKey // in an order, so that a run can be repeated
 	for k := range m.many {
 		if k.domain == d {
-			h.push(timer{k.at, k.ref})
+			many = append(many, k)
 		}
 	}
-}
-
-// before orders timers by time, then by entry, so that a run can be repeated.
-func (t timer) before(u timer) bool { return t.at < u.at || t.at == u.at && t.ref < u.ref }
-
-func (h *timerHeap) push(t timer) {
-	h.heap = append(h.heap, t)
-	s := h.heap
-	i := len(s) - 1
-	for i > 0 {
-		up := (i - 1) / 4
-		if !t.before(s[up]) {
-			break
-		}
-		s[i] = s[up]
-		i = up
+	slices.SortFunc(many, func(a, b timerKey) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ref, b.ref)) })
+	for _, k := range many {
+		q.push(k.at, k.ref)
 	}
-	s[i] = t
-}
-
-func (h *timerHeap) pop() timer {
-	s := h.heap
-	top, last := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	h.heap = s
-	i := 0
-	for {
-		child := 4*i + 1
-		if child >= len(s) {
-			break
-		}
-		least := child
-		for c := child + 1; c < min(child+4, len(s)); c++ {
-			if s[c].before(s[least]) {
-				least = c
-			}
-		}
-		if !s[least].before(last) {
-			break
-		}
-		s[i] = s[least]
-		i = least
-	}
-	if len(s) > 0 {
-		s[i] = last
-	}
-	return top
 }

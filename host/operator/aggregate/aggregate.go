@@ -232,6 +232,16 @@ func (f *Function) Accumulator() *stream.Schema { return f.accumulator }
 // Result is the schema of the result.
 func (f *Function) Result() *stream.Schema { return f.result }
 
+// MergesExactly says that it makes no difference whether records are added to one
+// accumulator or to several that are merged: sums of floating-point numbers
+// depend on the order.
+func (f *Function) MergesExactly() bool {
+	return !slices.ContainsFunc(f.parts, func(p part) bool {
+		kind := p.acc.Type.Kind
+		return (p.kind == Sum || p.kind == Avg) && (kind == stream.Float || kind == stream.Double)
+	})
+}
+
 // AccumulatorBytes is the length of the accumulator of no records, and whether
 // every other one is as long.
 func (f *Function) AccumulatorBytes() (n int, always bool) {

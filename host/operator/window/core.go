@@ -14,6 +14,8 @@ type Core struct {
 	domain    Domain // of cleanup timers
 	hasState  bool
 	keepEqual bool
+	quiet     quietness
+	pane      int64 // length of spans; 0: none
 }
 
 // Facts are what the caller knows of the key that it asks about. The core
@@ -34,6 +36,7 @@ func New(o Options) *Core {
 	}
 	c.trigger = o.trigger()
 	c.hasState = c.trigger.hasState()
+	c.quiet, c.pane = c.quietness(), o.Assigner.paneLength()
 	return c
 }
 

@@ -66,7 +66,7 @@ func (c *Core) join(dst *effects, w Window, f *Facts) (at int, changed bool, err
 	if err := c.mayMerge(result, f.Now); err != nil {
 		return 0, false, err
 	}
-	set[from] = c.merge(dst, set[from:to], result, &f.Now)
+	set[from] = c.merge(dst, set[from:to], result, f)
 	f.Set = slices.Delete(set, from+1, to)
 	return from, true, nil
 }
@@ -98,14 +98,17 @@ func (c *Core) mayMerge(w Window, now Now) error {
 }
 
 // merge makes one session of neighbours, which it may reorder. Its contents stay
-// where those of one of them are; a record's own session never had any.
-func (c *Core) merge(dst *effects, sources []InSet, result Window, now *Now) InSet {
+// where those of one of them are; a record's own session never had any. The
+// trigger's state of the facts serves as scratch: a variable of its own would be
+// allocated.
+func (c *Core) merge(dst *effects, sources []InSet, result Window, f *Facts) InSet {
 	orderAsFlink(sources)
-	one := InSet{Window: result, Contents: sources[0].Contents, Trigger: sources[0].Trigger}
+	contents := sources[0].Contents
+	f.Trigger = sources[0].Trigger
 	for i := range sources[1:] {
-		one.Trigger = c.trigger.unite(one.Trigger, sources[1+i].Trigger)
+		f.Trigger = c.trigger.unite(f.Trigger, sources[1+i].Trigger)
 	}
-	v := visit{effects: *dst, window: result, now: now, state: &one.Trigger}
+	v := visit{effects: *dst, window: result, now: &f.Now, state: &f.Trigger}
 	c.trigger.onMerge(&v)
 	for i := range sources {
 		// What the trigger remembered has gone into the merged state.
@@ -119,10 +122,10 @@ func (c *Core) merge(dst *effects, sources []InSet, result Window, now *Now) InS
 		v.from(Absorb, result, Window{}, s.Window)
 	}
 	for i := range sources {
-		if s := &sources[i]; s.Contents != one.Contents {
-			v.from(Merge, result, one.Contents, s.Contents)
+		if s := &sources[i]; s.Contents != contents {
+			v.from(Merge, result, contents, s.Contents)
 		}
 	}
 	*dst = v.effects
-	return one
+	return InSet{Window: result, Contents: contents, Trigger: f.Trigger}
 }
