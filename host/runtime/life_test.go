@@ -266,6 +266,54 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// TestRestoredWatermark: what was late before a restart is late after it. The
+// greatest time that a source has seen is part of the snapshot.
+func TestRestoredWatermark(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var j *runtime.Job
+	var snapshot []byte
+	asked := false
+	src := linesThen(`{"k":"a","v":1,"t":100000}`+"\n", func() error {
+		if !asked {
+			asked = true
+			for j.Progress().Records == 0 { // the head of the source has not seen it yet
+				goruntime.Gosched()
+			}
+			if err := j.Checkpoint(func(s *runtime.Snapshot) { snapshot = s.Bytes(); cancel() }); err != nil {
+				t.Error(err)
+			}
+		}
+		<-ctx.Done()
+		return errors.New("closed")
+	})
+	var err error
+	if j, err = runtime.New(countPlan(t, "", "fail", "on-event"), with(t, src, func(string) connector.Sink { return &sinkFuncs{} })); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	var late bytes.Buffer
+	c := with(t, linesThen(`{"k":"a","v":2,"t":5}`+"\n", eof), func(name string) connector.Sink {
+		return &sinkFuncs{write: func(b []byte) error {
+			if name == "late" {
+				late.Write(b)
+			}
+			return nil
+		}}
+	})
+	c.Restore = readSnapshot(t, snapshot)
+	run(t, countPlan(t, "", "fail", "on-event"), c)
+	if want := `{"k":"a","v":2,"t":"1970-01-01T00:00:00.005Z"}` + "\n"; late.String() != want {
+		t.Errorf("late is %q, want %q", late.String(), want)
+	}
+}
+
 // manualClock moves when the test says so.
 type manualClock struct {
 	mu   sync.Mutex

@@ -25,8 +25,8 @@ const root = "../../testdata/scenarios"
 
 // How many of them there are.
 const (
-	flinkCount = 59
-	rootCount  = flinkCount + 5
+	flinkCount = 60
+	rootCount  = flinkCount + 6
 )
 
 func options() scenario.Options {

@@ -83,6 +83,13 @@ func TestMemoryAgainstModel(t *testing.T) {
 				b.SetTimer(d, at, entry(k, ns))
 				m.timers[timerName(d, at, cell(k, ns))] = true
 			},
+			"set many timers": func(t *rapid.T) {
+				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), rapid.Int64Range(0, 3).Draw(t, "at")
+				for i := range int64(4) {
+					b.SetTimer(d, at+i, entry(k, ns))
+					m.timers[timerName(d, at+i, cell(k, ns))] = true
+				}
+			},
 			"delete timer": func(t *rapid.T) {
 				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), times.Draw(t, "at")
 				b.DeleteTimer(d, at, entry(k, ns))
