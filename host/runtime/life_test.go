@@ -274,7 +274,8 @@ func TestRestoredWatermark(t *testing.T) {
 	var j *runtime.Job
 	var snapshot []byte
 	asked := false
-	src := linesThen(`{"k":"a","v":1,"t":100000}`+"\n", func() error {
+	var src *source
+	src = linesThen(`{"k":"a","v":1,"t":100000}`+"\n", func() error {
 		if !asked {
 			asked = true
 			for j.Progress().Records == 0 { // the head of the source has not seen it yet
@@ -284,7 +285,7 @@ func TestRestoredWatermark(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		<-ctx.Done()
+		<-src.closed
 		return errors.New("closed")
 	})
 	var err error
