@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/wasmstream/wasmstream/host/connector/file"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -22,6 +24,19 @@ func (m *missingFile) Error() string {
 
 // Is makes it the error that it stands for.
 func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
+
+// openRegular opens a file to read it as a whole. A pipe or device is refused
+// instead of waited for; opening a pipe would wait already.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() { // reading a folder fails well by itself
+		return nil, fmt.Errorf("it is %s; a regular file is needed", file.Kind(info.Mode()))
+	}
+	return os.Open(path)
+}
 
 // namesMax bounds how many names of a folder are compared with a missing one.
 const namesMax = 10_000

@@ -65,7 +65,7 @@ func (c *PackCommand) manifest(e *Env, wasm []byte) (*abi.Manifest, error) {
 	if c.Manifest == "" {
 		return c.describe(e, wasm)
 	}
-	f, err := os.Open(c.Manifest)
+	f, err := openRegular(c.Manifest)
 	if err != nil {
 		return nil, &exitError{exitBadInput, &fileError{c.Manifest, notThere(err, c.Manifest)}}
 	}

@@ -231,7 +231,7 @@ func (c *TestCommand) test(path string, o scenario.Options) testResult {
 }
 
 func readScenario(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, notThere(err, path)
 	}
