@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -38,7 +39,7 @@ Exit codes:
   1    the job or a scenario failed
   2    wrong arguments, or a file with problems
   3    a Wasm module was refused
-  130  interrupted (SIGINT); 143: terminated (SIGTERM)
+  130  interrupted (SIGINT); 143: terminated (SIGTERM); 129: hung up (SIGHUP)
 `
 
 func main() {
@@ -80,28 +81,50 @@ func isTerminal(f *os.File) bool {
 	return os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
-// watchSignals returns a context that the first SIGINT or SIGTERM ends. The next
-// one finds the signals' default action restored, and kills.
+// togetherMax is how long after a signal others are one with it.
+const togetherMax = time.Second
+
+// watchSignals returns a context that the first SIGINT, SIGTERM or SIGHUP ends. A
+// later one finds the signals' default action restored, and kills. What comes
+// within togetherMax is not a later one: timeout signals a command and then its
+// group, a service manager sends SIGTERM and SIGHUP, and a run that the second of
+// them killed would leave its part files behind.
 func watchSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		watched = append(watched, syscall.SIGHUP)
+	}
+	signals, ended := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, watched...)
 	go func() {
 		select {
 		case s := <-signals:
-			signal.Reset(os.Interrupt, syscall.SIGTERM)
-			code, word := exitInterrupted, "interrupted"
-			if s == syscall.SIGTERM {
-				code, word = exitTerminated, "terminated"
-			}
-			cancel(&exitError{code, errors.New(word)})
-		case <-ctx.Done():
+			cancel(signalled(s))
+		case <-ended:
+			return
+		}
+		select {
+		case <-time.After(togetherMax):
+			signal.Reset(watched...)
+		case <-ended:
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(signals)
+		close(ended)
 		cancel(nil)
 	}
+}
+
+// signalled is what a signal ends a command with.
+func signalled(s os.Signal) error {
+	switch s {
+	case syscall.SIGTERM:
+		return &exitError{exitTerminated, errors.New("terminated")}
+	case syscall.SIGHUP:
+		return &exitError{exitHungUp, errors.New("hung up")}
+	}
+	return &exitError{exitInterrupted, errors.New("interrupted")}
 }
 
 // execute performs a command line and returns the exit code.
