@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -130,5 +131,34 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 	o := run(t, folder, "test", "s.scenario")
 	if o.code != exitFailed || !strings.Contains(o.stdout, "s.scenario:2: error: the job file pipe cannot be read: it is a pipe") {
 		t.Errorf("a scenario of a job that is a pipe: exit code %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "flights.ndjson"), sound)
+	write(t, filepath.Join(folder, "job.yaml"), base)
+	write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-c")))
+	write(t, filepath.Join(folder, "s.scenario"), "-- job.yaml --\n"+strings.ReplaceAll(base, "file: {path: flights.ndjson, format: json}", "test: {}")+"-- script --\n")
+	for _, line := range []string{
+		"run job.yaml", "run --json job.yaml", "check job.yaml", "check --json job.yaml", "version", "version --json", "--help", "run --help",
+		"module inspect m.wasm", "module inspect --json m.wasm", "test s.scenario", "test --json s.scenario --update",
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		cmd := command(ctx, folder, strings.Fields(line)...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		_ = cmd.Run() // an exit code is what is expected
+		said := "wasmstream: the output could not be written: "
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed || strings.Count(stderr.String(), said) != 1 {
+			t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())
+		}
+		cancel()
 	}
 }

@@ -127,8 +127,24 @@ func signalled(s os.Signal) error {
 	return &exitError{exitInterrupted, errors.New("interrupted")}
 }
 
-// execute performs a command line and returns the exit code.
+// execute performs a command line and returns the exit code. Output that could not
+// be written is a failure, whatever the command says.
 func execute(e *Env, args []string) int {
+	out := &output{w: e.Stdout}
+	e.Stdout = out
+	code, err := perform(e, args)
+	if out.err != nil && !errors.Is(err, out.err) {
+		err = errors.Join(err, out.err)
+	}
+	if err != nil {
+		report(e.Stderr, err)
+		code = max(code, exitCode(err))
+	}
+	return code
+}
+
+// perform runs the selected command. Its exit code counts where there is no error.
+func perform(e *Env, args []string) (int, error) {
 	var line commandLine
 	helped := false
 	parser, err := kong.New(&line,
@@ -141,20 +157,19 @@ func execute(e *Env, args []string) int {
 	}
 	if len(args) == 0 {
 		_, _ = parser.Parse([]string{"--help"}) // prints it
-		return exitBadInput
+		return exitBadInput, nil
 	}
 	selected, err := parser.Parse(args)
 	switch {
 	case helped:
-		return exitOK
+		return exitOK, nil
+	case errors.As(err, new(*outputError)): // the help could not be printed
+		return exitFailed, err
 	case err != nil:
 		fmt.Fprintf(e.Stderr, "wasmstream: %s\n%s\n", err, usageHint(err))
-		return exitBadInput
+		return exitBadInput, nil
 	}
-	if err = selected.Run(e); err != nil {
-		report(e.Stderr, err)
-	}
-	return exitCode(err)
+	return exitOK, selected.Run(e)
 }
 
 // usageHint says where to look when a command line was wrong.

@@ -172,7 +172,7 @@ func TestSignalsAtAnyMoment(t *testing.T) {
 			for range runs / workers {
 				delays := []time.Duration{time.Duration(random.Int64N(int64(110 * time.Millisecond)))}
 				if random.IntN(3) > 0 {
-					delays = append(delays, time.Duration(random.Int64N(int64(5 * time.Millisecond))))
+					delays = append(delays, time.Duration(random.Int64N(int64(5*time.Millisecond))))
 				}
 				signalledAt(t, folder, delays, [...]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[random.IntN(3)])
 			}
