@@ -32,6 +32,7 @@ const (
 	exitFailed      = 1   // the job or a scenario failed
 	exitBadInput    = 2   // wrong arguments, or a job file with problems
 	exitRefused     = 3   // a module was refused
+	exitHungUp      = 129 // SIGHUP
 	exitInterrupted = 130 // SIGINT
 	exitTerminated  = 143 // SIGTERM
 )

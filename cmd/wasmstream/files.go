@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/wasmstream/wasmstream/host/connector/file"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -22,6 +25,50 @@ func (m *missingFile) Error() string {
 
 // Is makes it the error that it stands for.
 func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
+
+// openRegular opens a file to read it as a whole. A pipe or device is refused
+// instead of waited for; opening a pipe would wait already.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() { // reading a folder fails well by itself
+		return nil, fmt.Errorf("it is %s; a regular file is needed", file.Kind(info.Mode()))
+	}
+	return os.Open(path)
+}
+
+// modeDefault is what may be done with a new file.
+const modeDefault = 0o644
+
+// replaceFile gives a file a new content, whole or not at all. It stays what it
+// is: a link still leads to it, and its permissions are the same.
+func replaceFile(path string, content []byte) error {
+	path, err := file.Target(path)
+	if err != nil {
+		return err
+	}
+	mode := os.FileMode(modeDefault)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("its folder is not there")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
 
 // namesMax bounds how many names of a folder are compared with a missing one.
 const namesMax = 10_000

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -38,7 +39,7 @@ Exit codes:
   1    the job or a scenario failed
   2    wrong arguments, or a file with problems
   3    a Wasm module was refused
-  130  interrupted (SIGINT); 143: terminated (SIGTERM)
+  130  interrupted (SIGINT); 143: terminated (SIGTERM); 129: hung up (SIGHUP)
 `
 
 func main() {
@@ -80,32 +81,70 @@ func isTerminal(f *os.File) bool {
 	return os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
-// watchSignals returns a context that the first SIGINT or SIGTERM ends. The next
-// one finds the signals' default action restored, and kills.
+// togetherMax is how long after a signal others are one with it.
+const togetherMax = time.Second
+
+// watchSignals returns a context that the first SIGINT, SIGTERM or SIGHUP ends. A
+// later one finds the signals' default action restored, and kills. What comes
+// within togetherMax is not a later one: timeout signals a command and then its
+// group, a service manager sends SIGTERM and SIGHUP, and a run that the second of
+// them killed would leave its part files behind.
 func watchSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		watched = append(watched, syscall.SIGHUP)
+	}
+	signals, ended := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, watched...)
 	go func() {
 		select {
 		case s := <-signals:
-			signal.Reset(os.Interrupt, syscall.SIGTERM)
-			code, word := exitInterrupted, "interrupted"
-			if s == syscall.SIGTERM {
-				code, word = exitTerminated, "terminated"
-			}
-			cancel(&exitError{code, errors.New(word)})
-		case <-ctx.Done():
+			cancel(signalled(s))
+		case <-ended:
+			return
+		}
+		select {
+		case <-time.After(togetherMax):
+			signal.Reset(watched...)
+		case <-ended:
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(signals)
+		close(ended)
 		cancel(nil)
 	}
 }
 
-// execute performs a command line and returns the exit code.
+// signalled is what a signal ends a command with.
+func signalled(s os.Signal) error {
+	switch s {
+	case syscall.SIGTERM:
+		return &exitError{exitTerminated, errors.New("terminated")}
+	case syscall.SIGHUP:
+		return &exitError{exitHungUp, errors.New("hung up")}
+	}
+	return &exitError{exitInterrupted, errors.New("interrupted")}
+}
+
+// execute performs a command line and returns the exit code. Output that could not
+// be written is a failure, whatever the command says.
 func execute(e *Env, args []string) int {
+	out := &output{w: e.Stdout}
+	e.Stdout = out
+	code, err := perform(e, args)
+	if out.err != nil && !errors.Is(err, out.err) {
+		err = errors.Join(err, out.err)
+	}
+	if err != nil {
+		report(e.Stderr, err)
+		code = max(code, exitCode(err))
+	}
+	return code
+}
+
+// perform runs the selected command. Its exit code counts where there is no error.
+func perform(e *Env, args []string) (int, error) {
 	var line commandLine
 	helped := false
 	parser, err := kong.New(&line,
@@ -118,20 +157,19 @@ func execute(e *Env, args []string) int {
 	}
 	if len(args) == 0 {
 		_, _ = parser.Parse([]string{"--help"}) // prints it
-		return exitBadInput
+		return exitBadInput, nil
 	}
 	selected, err := parser.Parse(args)
 	switch {
 	case helped:
-		return exitOK
+		return exitOK, nil
+	case errors.As(err, new(*outputError)): // the help could not be printed
+		return exitFailed, err
 	case err != nil:
 		fmt.Fprintf(e.Stderr, "wasmstream: %s\n%s\n", err, usageHint(err))
-		return exitBadInput
+		return exitBadInput, nil
 	}
-	if err = selected.Run(e); err != nil {
-		report(e.Stderr, err)
-	}
-	return exitCode(err)
+	return exitOK, selected.Run(e)
 }
 
 // usageHint says where to look when a command line was wrong.

@@ -60,7 +60,12 @@ func run(t *testing.T, folder string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	cmd := command(ctx, folder, args...)
+	return finish(t, ctx, command(ctx, folder, args...))
+}
+
+// finish runs a command to its end.
+func finish(t *testing.T, ctx context.Context, cmd *exec.Cmd) outcome {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -69,7 +74,7 @@ func run(t *testing.T, folder string, args ...string) outcome {
 		t.Fatal(err)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("%v did not end within %s\n%s", args, deadline, stderr.String())
+		t.Fatalf("%v did not end within %s\n%s", cmd.Args, deadline, stderr.String())
 	}
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }

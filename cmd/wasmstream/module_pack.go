@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -45,7 +43,7 @@ func (c *PackCommand) Run(e *Env) error {
 		output = c.File
 	}
 	if err := replaceFile(output, packed); err != nil {
-		return err
+		return &fileError{output, err}
 	}
 	fmt.Fprintf(e.Stdout, "%s: %s bytes, %d functions in its manifest\n", output, grouped(int64(len(packed))), len(manifest.GetFunctions()))
 	return nil
@@ -65,7 +63,7 @@ func (c *PackCommand) manifest(e *Env, wasm []byte) (*abi.Manifest, error) {
 	if c.Manifest == "" {
 		return c.describe(e, wasm)
 	}
-	f, err := os.Open(c.Manifest)
+	f, err := openRegular(c.Manifest)
 	if err != nil {
 		return nil, &exitError{exitBadInput, &fileError{c.Manifest, notThere(err, c.Manifest)}}
 	}
@@ -101,20 +99,4 @@ func (c *PackCommand) describe(e *Env, wasm []byte) (*abi.Manifest, error) {
 		return nil, &exitError{exitRefused, &fileError{c.File, fmt.Errorf("its function %s: %w", abi.ExportDescribe, err)}}
 	}
 	return manifest, nil
-}
-
-// replaceFile writes a file that is never seen half written.
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

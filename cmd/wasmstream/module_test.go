@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,4 +160,23 @@ func TestVersion(t *testing.T) {
 	if err := json.Unmarshal([]byte(run(t, ".", "version", "--json").stdout), &v); err != nil || v.Go == "" {
 		t.Error(v, err)
 	}
+}
+
+func TestModulePackKeepsWhatTheFileIs(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	module, link := filepath.Join(folder, "m.wasm"), filepath.Join(folder, "link.wasm")
+	write(t, module, read(t, wasmFile("delays-go")))
+	if err := errors.Join(os.Chmod(module, 0o600), os.Symlink("m.wasm", link)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "module", "pack", "link.wasm").expect(t, exitOK)
+	if to, err := os.Readlink(link); to != "m.wasm" {
+		t.Errorf("the link became %q, %v", to, err)
+	}
+	if info, err := os.Stat(module); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	run(t, folder, "module", "pack", "m.wasm", "-o", "/dev/null").expect(t, exitFailed, "/dev/null: it is a device")
+	run(t, folder, "module", "pack", "m.wasm", "-o", "no/m.wasm").expect(t, exitFailed, "no/m.wasm: its folder is not there")
 }

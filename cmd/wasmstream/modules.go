@@ -68,7 +68,7 @@ const moduleBytesMax = 16 << 20
 
 // readModule reads a module's file. One that is too large is refused unread.
 func readModule(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, notThere(err, path)
 	}

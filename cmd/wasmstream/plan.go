@@ -36,11 +36,14 @@ func readJob(e *Env, path string, m *modules) (*job.Job, error) {
 		}
 		return nil, &exitError{code, err}
 	}
+	if clashes := clashes(plan, path); len(clashes) > 0 {
+		return nil, &exitError{exitBadInput, clashes}
+	}
 	return plan, nil
 }
 
 func readJobText(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, notThere(err, path)
 	}

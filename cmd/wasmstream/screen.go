@@ -92,17 +92,35 @@ func (s *screen) rate(records int64) float64 {
 	return s.smooth
 }
 
-// liveLine tells how far a job is, cut to a terminal's width.
+// nameMin is to how many characters the live line shortens a job's name at most.
+const nameMin = 8
+
+// liveLine tells how far a job is. Where a terminal is too narrow for all of it, the
+// watermark goes first, then the size of the input, then the end of the job's name.
 func liveLine(name string, p runtime.Progress, rate float64, columns int) string {
-	parts := []string{name, grouped(int64(rate)) + " records/s", shownBytes(p.Bytes)}
+	size, counts := shownBytes(p.Bytes), []string{grouped(p.Firings) + " firings", grouped(p.Late) + " late"}
+	short := size
 	if p.BytesTotal > 0 {
-		parts[2] = fmt.Sprintf("%d%% of %s", min(100, p.Bytes*100/p.BytesTotal), shownBytes(p.BytesTotal))
+		short = fmt.Sprintf("%d%%", min(100, p.Bytes*100/p.BytesTotal))
+		size = short + " of " + shownBytes(p.BytesTotal)
 	}
-	parts = append(parts, "watermark "+shownTime(p.Watermark), grouped(p.Firings)+" firings", grouped(p.Late)+" late")
 	if p.Skipped > 0 {
-		parts = append(parts, grouped(p.Skipped)+" skipped")
+		counts = append(counts, grouped(p.Skipped)+" skipped")
 	}
-	return cut(strings.Join(parts, "  "), columns-1)
+	told, most := strings.Join(counts, "  "), columns-1
+	perSecond := grouped(int64(rate)) + " records/s"
+	line := strings.Join([]string{name, perSecond, size, told, "watermark " + shownTime(p.Watermark)}, "  ")
+	for _, s := range []string{size, short} {
+		if most < 1 || utf8.RuneCountInString(line) <= most {
+			return line
+		}
+		line = strings.Join([]string{name, perSecond, s, told}, "  ")
+	}
+	over, length := utf8.RuneCountInString(line)-most, utf8.RuneCountInString(name)
+	if over <= 0 || length <= nameMin {
+		return cut(line, most)
+	}
+	return cut(cut(name, max(nameMin, length-over))+line[len(name):], most)
 }
 
 // cut shortens a text to so many characters.

@@ -88,17 +88,31 @@ func TestLiveLine(t *testing.T) {
 		columns int
 		want    string
 	}{
-		{func(*runtime.Progress) {}, 200, "job  1,500,000 records/s  33% of 3.1 MB  watermark 2001-01-01 01:00:00  1,234,567 firings  12 late"},
-		{func(p *runtime.Progress) { p.Skipped = 3 }, 200, "job  1,500,000 records/s  33% of 3.1 MB  watermark 2001-01-01 01:00:00  1,234,567 firings  12 late  3 skipped"},
-		{func(p *runtime.Progress) { p.BytesTotal, p.Watermark = 0, stream.MinTime }, 200, "job  1,500,000 records/s  1.0 MB  watermark none yet  1,234,567 firings  12 late"},
-		{func(p *runtime.Progress) { p.Bytes, p.Watermark = 4<<20, stream.MaxTime }, 200, "job  1,500,000 records/s  100% of 3.1 MB  watermark end  1,234,567 firings  12 late"},
+		{func(*runtime.Progress) {}, 200, "job  1,500,000 records/s  33% of 3.1 MB  1,234,567 firings  12 late  watermark 2001-01-01 01:00:00"},
+		{func(p *runtime.Progress) { p.Skipped = 3 }, 200, "job  1,500,000 records/s  33% of 3.1 MB  1,234,567 firings  12 late  3 skipped  watermark 2001-01-01 01:00:00"},
+		{func(p *runtime.Progress) { p.BytesTotal, p.Watermark = 0, stream.MinTime }, 200, "job  1,500,000 records/s  1.0 MB  1,234,567 firings  12 late  watermark none yet"},
+		{func(p *runtime.Progress) { p.Bytes, p.Watermark = 4<<20, stream.MaxTime }, 200, "job  1,500,000 records/s  100% of 3.1 MB  1,234,567 firings  12 late  watermark end"},
+		{func(p *runtime.Progress) { p.Watermark = stream.MaxTime }, 84, "job  1,500,000 records/s  33% of 3.1 MB  1,234,567 firings  12 late  watermark end"},
+		{func(*runtime.Progress) {}, 80, "job  1,500,000 records/s  33% of 3.1 MB  1,234,567 firings  12 late"},
+		{func(p *runtime.Progress) { p.Late, p.Skipped = 1234567, 3 }, 80, "job  1,500,000 records/s  33%  1,234,567 firings  1,234,567 late  3 skipped"},
+		{func(p *runtime.Progress) { p.Firings = 1e9 }, 58, "job  1,500,000 records/s  33%  1,000,000,000 firings  12…"},
 		{func(*runtime.Progress) {}, 31, "job  1,500,000 records/s  33%…"},
+		{func(*runtime.Progress) {}, 0, "job  1,500,000 records/s  33% of 3.1 MB  1,234,567 firings  12 late  watermark 2001-01-01 01:00:00"},
 	} {
 		q := p
 		c.edit(&q)
 		if got := liveLine("job", q, 1_500_000, c.columns); got != c.want {
 			t.Errorf("%d columns: %q, want %q", c.columns, got, c.want)
 		}
+	}
+}
+
+// TestLiveLineOfALongName: it is the name that is shortened, not the counts.
+func TestLiveLineOfALongName(t *testing.T) {
+	p := runtime.Progress{Bytes: 1, BytesTotal: 3, Firings: 123_456_789, Late: 12_345_678}
+	const want = "delays-of-fli…  12,345,678 records/s  33%  123,456,789 firings  12,345,678 late"
+	if got := liveLine("delays-of-flights-by-hour", p, 12_345_678, 80); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

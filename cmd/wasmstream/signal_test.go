@@ -5,10 +5,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -73,7 +75,7 @@ func (s *started) writes() bool {
 }
 
 func TestSignalsEndARunCleanly(t *testing.T) {
-	for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			r := start(t)
@@ -153,5 +155,69 @@ func TestASignalAgainKills(t *testing.T) {
 			return
 		case <-time.After(20 * time.Millisecond): // the signals must not become one
 		}
+	}
+}
+
+// TestSignalsAtAnyMoment: whenever signals come, one or two of them as timeout
+// sends, a run leaves what was there, or all of its result, and nothing else. A
+// signal that comes before the run listens may kill it, and it is not to be seen
+// from what is left whether one did.
+func TestSignalsAtAnyMoment(t *testing.T) {
+	const seed, runs, workers = 7, 240, 8
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(w)))
+			folder := sandboxed(t)
+			for range runs / workers {
+				delays := []time.Duration{time.Duration(random.Int64N(int64(110 * time.Millisecond)))}
+				if random.IntN(3) > 0 {
+					delays = append(delays, time.Duration(random.Int64N(int64(5*time.Millisecond))))
+				}
+				signalledAt(t, folder, delays, [...]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[random.IntN(3)])
+			}
+		})
+	}
+	group.Wait()
+}
+
+// signalledAt runs a job and sends a signal after each of the delays.
+func signalledAt(t *testing.T, folder string, delays []time.Duration, s syscall.Signal) {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	cmd := command(ctx, folder, "run", "jobs/hourly-delays-builtin.yaml")
+	stderr := new(bytes.Buffer)
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Error(err)
+		return
+	}
+	for _, d := range delays {
+		<-time.After(d)
+		_ = cmd.Process.Signal(s) // it may have ended meanwhile
+	}
+	_ = cmd.Wait() // how it ends is looked at below
+	state := cmd.ProcessState
+	killed := state.Sys().(syscall.WaitStatus).Signaled()
+	if code := state.ExitCode(); !killed && code != exitOK && code != 128+int(s) {
+		t.Errorf("%s after %v: exit code %d\n%s", s, delays, code, stderr)
+	}
+	if killed && strings.Contains(stderr.String(), "job started") {
+		t.Errorf("%s after %v killed a run that listens\n%s", s, delays, stderr)
+	}
+	list, err := os.ReadDir(filepath.Join(folder, "jobs/out"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	for _, f := range list {
+		if strings.HasSuffix(f.Name(), ".part") {
+			t.Errorf("%s after %v: %s is left behind\n%s", s, delays, f.Name(), stderr)
+		}
+	}
+	if len(list)%2 != 0 {
+		t.Errorf("%s after %v: %d of 2 results", s, delays, len(list))
+	}
+	if err := os.RemoveAll(filepath.Join(folder, "jobs/out")); err != nil {
+		t.Error(err)
 	}
 }

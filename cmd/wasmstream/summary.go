@@ -66,7 +66,7 @@ func statusOf(err error) string {
 		return statusFinished
 	case exitBadInput, exitRefused:
 		return statusRefused
-	case exitInterrupted, exitTerminated:
+	case exitInterrupted, exitTerminated, exitHungUp:
 		return statusInterrupted
 	}
 	return statusFailed

@@ -223,7 +223,7 @@ func (c *TestCommand) test(path string, o scenario.Options) testResult {
 	}
 	r := s.Run(o)
 	if r.Updated != nil {
-		if err := rewriteScenario(path, r.Updated); err != nil {
+		if err := replaceFile(path, r.Updated); err != nil {
 			return unreadable(err)
 		}
 	}
@@ -231,7 +231,7 @@ func (c *TestCommand) test(path string, o scenario.Options) testResult {
 }
 
 func readScenario(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, notThere(err, path)
 	}
@@ -241,20 +241,6 @@ func readScenario(path string) ([]byte, error) {
 		err = fmt.Errorf("it has more than %d bytes", scenarioBytesMax)
 	}
 	return text, notThere(err, path)
-}
-
-// rewriteScenario gives a file a new text, whole or not at all. It stays what it
-// is: a link still leads to it, and its permissions are the same.
-func rewriteScenario(path string, text []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(replaceFile(path, text), os.Chmod(path, info.Mode().Perm()))
 }
 
 // print tells of a result: of all of them as JSON, else of those that did not

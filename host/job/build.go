@@ -279,7 +279,7 @@ func (b *builder) connector(n *node, path string, write bool) Connector {
 	if text(shown) == "" {
 		return connector
 	}
-	file := &FileConnector{Path: b.resolve(shown.text), Shown: shown.written, Format: text(f.get("format"))}
+	file := &FileConnector{Path: b.resolve(shown.text), Shown: shown.written, Format: text(f.get("format")), Line: shown.line, Column: shown.column}
 	if !write {
 		file.RecordBytesMax = int(number(f.get("record-bytes-max"), recordBytesDefault))
 	}

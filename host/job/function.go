@@ -77,22 +77,11 @@ func (b *builder) findFunction(call *node, at string) (*Module, *abi.Function, i
 	return info.module, info.module.Manifest.GetFunctions()[index], index
 }
 
-// declaredType reads a type of a manifest, which may end in NOT NULL.
-func declaredType(text string) (t stream.Type, notNull bool, err error) {
-	text = strings.TrimSpace(text)
-	const suffix = "NOT NULL"
-	if len(text) > len(suffix) && strings.EqualFold(text[len(text)-len(suffix):], suffix) {
-		text, notNull = strings.TrimSpace(text[:len(text)-len(suffix)]), true
-	}
-	t, err = stream.ParseType(text)
-	return t, notNull, err
-}
-
 // declared reads a schema of a manifest; nil if it cannot be used.
 func (b *builder) declared(s *abi.Schema, what string, call *node, at string) *stream.Schema {
 	var fields []stream.Field
 	for _, f := range s.GetFields() {
-		t, _, err := declaredType(f.GetType())
+		t, _, err := stream.ParseColumnType(f.GetType())
 		if err != nil {
 			b.wrong(call, at, "The function %s declares the field %s of its %s badly: %s", call.text, f.GetName(), what, err)
 			return nil
@@ -133,7 +122,7 @@ func (b *builder) bindInput(p *producer, f *Function, s *abi.Schema, call *node,
 			sound = false
 			continue
 		}
-		if _, notNull, _ := declaredType(s.GetFields()[i].GetType()); notNull {
+		if _, notNull, _ := stream.ParseColumnType(s.GetFields()[i].GetType()); notNull {
 			b.later(call.line, call.column, at, "The function %s takes the column %s as NOT NULL; a stream's columns may be NULL, and a check is not offered yet", call.text, want.Name)
 		}
 		f.Input = append(f.Input, column)
@@ -147,7 +136,7 @@ func (b *builder) parameters(f *Function, declared *abi.Function, n *node, path 
 	var fields []stream.Field
 	var names []string
 	for _, q := range declared.GetParameters() {
-		t, _, err := declaredType(q.GetType())
+		t, _, err := stream.ParseColumnType(q.GetType())
 		if err != nil {
 			b.wrong(call, path+".wasm", "The function %s declares its parameter %s badly: %s", call.text, q.GetName(), err)
 			return false

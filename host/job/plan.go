@@ -77,6 +77,7 @@ type FileConnector struct {
 	Shown          string // as the job file writes it
 	Format         string // "json": newline-delimited JSON
 	RecordBytesMax int    // sources only: longest record that is not an error
+	Line, Column   int    // of the path
 }
 
 // WatermarkStrategy is how a source's watermark follows from its records.

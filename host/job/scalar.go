@@ -163,7 +163,7 @@ func checkType(n *node) string {
 		if strings.ContainsAny(n.text, "(<") && !strings.ContainsAny(n.text, ")>") {
 			hint = "; a type with a comma in it must be put in quotes"
 		}
-		return "has no valid type: " + err.Error() + hint
+		return "is wrong: " + err.Error() + hint
 	}
 	n.typ = &t
 	return ""

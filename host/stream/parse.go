@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,10 +19,24 @@ func ParseType(text string) (Type, error) {
 			err = fmt.Errorf("%q is left over after the type", text[p.at:])
 		}
 	}
+	if unknown := (unknownType{}); errors.As(err, &unknown) {
+		return Type{}, err // it names the type
+	}
 	if err != nil {
 		return Type{}, fmt.Errorf("type %q: %w", text, err)
 	}
 	return t, nil
+}
+
+// ParseColumnType reads a type that may end in NOT NULL, as manifests have them.
+func ParseColumnType(text string) (t Type, notNull bool, err error) {
+	text = strings.TrimSpace(text)
+	const suffix = "NOT NULL"
+	if len(text) > len(suffix) && strings.EqualFold(text[len(text)-len(suffix):], suffix) {
+		text, notNull = strings.TrimSpace(text[:len(text)-len(suffix)]), true
+	}
+	t, err = ParseType(text)
+	return t, notNull, err
 }
 
 type typeParser struct {
@@ -110,11 +125,32 @@ func kindOf(name string) (TypeKind, error) {
 	if name == "" {
 		return 0, fmt.Errorf("the name of a type is missing; known are %s", strings.Join(TypeNames(), ", "))
 	}
-	if near := Nearest(upper, TypeNames()); near != "" {
-		return 0, fmt.Errorf("there is no type %s; did you mean %s?", name, near)
+	near, known := otherNames[upper]
+	if !known {
+		near = Nearest(upper, TypeNames())
 	}
-	return 0, fmt.Errorf("there is no type %s; known are %s", name, strings.Join(TypeNames(), ", "))
+	switch {
+	case upper == "TIME":
+		return 0, unknownType{name, "a time of day can be an INT or a STRING"}
+	case near != "":
+		return 0, unknownType{name, "did you mean " + near + "?"}
+	}
+	return 0, unknownType{name, "known are " + strings.Join(TypeNames(), ", ")}
 }
+
+// otherNames are what SQL and programming languages call types that there are here,
+// or the next wider one.
+var otherNames = map[string]string{
+	"INTEGER": "INT", "SMALLINT": "INT", "TINYINT": "INT", "SHORT": "INT", "INT32": "INT", "LONG": "BIGINT", "INT64": "BIGINT",
+	"VARCHAR": "STRING", "CHAR": "STRING", "CHARACTER": "STRING", "TEXT": "STRING", "BINARY": "BYTES", "VARBINARY": "BYTES",
+	"NUMERIC": "DECIMAL", "DEC": "DECIMAL", "NUMBER": "DECIMAL", "BOOL": "BOOLEAN", "REAL": "FLOAT", "DATETIME": "TIMESTAMP",
+}
+
+// unknownType is a name that is no type's, and what to do about it.
+type unknownType struct{ name, hint string }
+
+// Error implements error.
+func (e unknownType) Error() string { return fmt.Sprintf("there is no type %s; %s", e.name, e.hint) }
 
 func (p *typeParser) number(least, most int) (int, error) {
 	word := p.word()

@@ -73,6 +73,21 @@ func TestParseTypeErrors(t *testing.T) {
 	}
 }
 
+func TestTypesOfOtherNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"INTEGER": "INT", "varchar(20)": "STRING", "CHAR(1)": "STRING", "SMALLINT": "INT", "TINYINT": "INT", "NUMERIC(10, 2)": "DECIMAL",
+		"STRNG": "STRING", "ARRAY<VARCHAR>": "STRING", "ROW<a INTEGER>": "INT",
+	} {
+		_, err := ParseType(text)
+		if err == nil || !strings.HasSuffix(err.Error(), "; did you mean "+want+"?") || strings.Count(err.Error(), "type") != 1 {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+	if _, err := ParseType("TIME(3)"); err == nil || err.Error() != "there is no type TIME; a time of day can be an INT or a STRING" {
+		t.Error(err)
+	}
+}
+
 func FuzzParseType(f *testing.F) {
 	for _, text := range []string{"INT", "DECIMAL(10, 2)", "ROW<a INT, `b``c` ARRAY<STRING>>", "MAP<INT, TIMESTAMP(3)>", "ROW<>"} {
 		f.Add(text)

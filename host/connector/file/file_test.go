@@ -220,6 +220,7 @@ func TestSinkGoesOn(t *testing.T) {
 	handover, err := s.Handover()
 	must(t, err)
 	must(t, s.Write([]byte("forgotten\n")))
+	s.Kill()
 
 	again := file.NewSink(path, "result.ndjson")
 	must(t, again.Open(handover))

@@ -10,43 +10,103 @@ import (
 )
 
 // Sink writes lines to a file that appears when all is written.
+//
+// Two runs never write one file: the part file is locked from Open until it has
+// its final name or is gone. Told as a sequence, run B against run A:
+//
+//	B opens A's part file, not truncating it; it cannot lock it, and is refused.
+//	Or A renames or removes the part file between B's opening and locking it: B
+//	holds the lock of a file that has another name, or none. So B looks whether
+//	the path still leads to what it has locked, and otherwise begins again.
+//
+// The part file of a run that was killed is locked by nobody and is taken over.
 type Sink struct {
-	path  string
-	shown string
-	file  *os.File // nil: not open
-	bytes int64
+	path   string
+	shown  string
+	target string   // that path without symbolic links, once it is open
+	file   *os.File // nil: not open
+	bytes  int64
 }
 
 // NewSink makes a sink for the file at path; shown is the path as the user wrote
 // it.
 func NewSink(path, shown string) *Sink { return &Sink{path: path, shown: shown} }
 
-// part is where everything goes until Commit.
-func (s *Sink) part() string {
-	return filepath.Join(filepath.Dir(s.path), "."+filepath.Base(s.path)+".part")
-}
-
 // Open implements connector.Sink. It makes the folder if there is none.
 func (s *Sink) Open(handover int64) error {
-	if info, err := os.Stat(s.path); err == nil && info.IsDir() {
-		return fmt.Errorf("cannot write %s: it is a folder", s.shown)
+	var err error
+	if s.target, err = Target(s.path); err != nil {
+		return fmt.Errorf("cannot write %s: %w", s.shown, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.target), 0o755); err != nil {
 		return explain(err, "cannot make the folder of", s.shown)
 	}
-	flags := os.O_WRONLY | os.O_CREATE
-	if handover == 0 {
-		flags |= os.O_TRUNC
-	}
-	f, err := os.OpenFile(s.part(), flags, 0o644)
-	if err != nil {
+	part := Part(s.target)
+	f, err := openLocked(part)
+	switch {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("cannot write %s: another run is writing it (its part file %s: %w)", s.shown, filepath.Base(part), err)
+	case err != nil:
 		return explain(err, "cannot write", s.shown)
 	}
 	s.file, s.bytes = f, handover
-	if handover == 0 {
-		return nil
-	}
 	return s.cutBack(handover)
+}
+
+// retriesMax bounds how often a part file may change hands while it is opened; each
+// time is another run that ends at just that moment.
+const retriesMax = 100
+
+// openLocked opens a part file, or makes it, and locks it. What it has in it stays.
+func openLocked(path string) (*os.File, error) {
+	for range retriesMax {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unfollowed, 0o644)
+		if err != nil {
+			if info, found := os.Lstat(path); found == nil && !info.Mode().IsRegular() {
+				return nil, irregular(path, info)
+			}
+			return nil, err
+		}
+		still, err := lockedStill(f, path)
+		if still {
+			return f, nil
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errLocked
+}
+
+// lockedStill locks an open part file. It is false without an error if the file
+// has lost its name meanwhile.
+func lockedStill(f *os.File, path string) (bool, error) {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = irregular(path, info)
+	}
+	if err == nil {
+		err = lock(f)
+	}
+	if err != nil {
+		return false, err
+	}
+	if info, err = f.Stat(); err == nil {
+		now, gone := os.Lstat(path)
+		switch {
+		case gone != nil || !os.SameFile(now, info):
+			return false, unlock(path)
+		case names(info) > 1:
+			err = fmt.Errorf("its part file %s has a second name, a hard link, whose content would be lost; remove one of them", filepath.Base(path))
+		default:
+			return true, nil
+		}
+	}
+	return false, errors.Join(err, unlock(path))
+}
+
+func irregular(path string, info os.FileInfo) error {
+	return fmt.Errorf("its part file %s is %s; remove it", filepath.Base(path), Kind(info.Mode()))
 }
 
 // cutBack forgets what was written after a hand-over.
@@ -84,16 +144,47 @@ func (s *Sink) Handover() (int64, error) {
 }
 
 // Commit implements connector.Sink. The file is durable before it gets its name,
-// so that it is complete even after a power cut.
+// so that it is complete even after a power cut, and keeps its lock until after.
 func (s *Sink) Commit() error {
-	if err := errors.Join(s.file.Sync(), s.file.Close()); err != nil {
+	if err := errors.Join(s.keepMode(), s.file.Sync()); err != nil {
 		return explain(err, "cannot write", s.shown)
 	}
-	s.file = nil
-	if err := os.Rename(s.part(), s.path); err != nil {
+	part := Part(s.target)
+	err := s.moved(func() error { return os.Rename(part, s.target) })
+	if err != nil {
 		return fmt.Errorf("cannot put %s in place: %w", s.shown, err)
 	}
-	return syncFolder(filepath.Dir(s.path))
+	return syncFolder(filepath.Dir(s.target))
+}
+
+// moved moves the part file away, which a change does, and closes it: in this
+// order where the system can, so that no other run locks it in between.
+func (s *Sink) moved(change func() error) error {
+	f := s.file
+	s.file = nil
+	if openFilesMove {
+		return errors.Join(change(), f.Close(), unlock(f.Name()))
+	}
+	if err := f.Close(); err != nil {
+		return errors.Join(err, unlock(f.Name()))
+	}
+	return errors.Join(change(), unlock(f.Name()))
+}
+
+// keepMode gives the part file the permissions of the file that it replaces.
+func (s *Sink) keepMode() error {
+	old, err := os.Stat(s.target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now, err := s.file.Stat()
+	if err != nil || now.Mode().Perm() == old.Mode().Perm() {
+		return err
+	}
+	return s.file.Chmod(old.Mode().Perm())
 }
 
 // syncFolder makes a rename durable.
@@ -110,10 +201,11 @@ func (s *Sink) Abort() error {
 	if s.file == nil {
 		return nil
 	}
-	err := s.file.Close()
-	s.file = nil
-	if removed := os.Remove(s.part()); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		err = errors.Join(err, removed)
-	}
-	return err
+	part := Part(s.target)
+	return s.moved(func() error {
+		if err := os.Remove(part); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
 }
