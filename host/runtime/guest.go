@@ -39,10 +39,11 @@ type guest struct {
 	out      *output
 	opsMax   int
 
-	ops   []guestOp
-	rows  []byte        // of the ops
-	marks []pendingMark // what waits behind ops
-	dirty bool          // ops change accumulators that are held
+	ops     []guestOp
+	rows    []byte          // of the ops
+	windows []window.Window // of the ops that are results
+	marks   []pendingMark   // what waits behind ops
+	dirty   bool            // ops change accumulators that are held
 
 	slots  []state.Ref // of the present frame
 	fresh  []bool      // whether the slot begins with a create
@@ -53,10 +54,9 @@ type guest struct {
 
 // guestOp is an op before its frame is laid out.
 type guestOp struct {
-	window window.Window // result: for which
 	ref    state.Ref
 	second state.Ref // merge: the entry that is taken in
-	row    uint32    // add: offset in rows
+	row    uint32    // add: offset in rows; result: place in windows
 	slot   uint32    // set by number
 	other  uint32    // merge: the slot of second, set by number
 	kind   abi.OpKind
@@ -132,7 +132,8 @@ func (g *guest) combine(r state.Ref, parts []state.Ref, w window.Window) error {
 }
 
 func (g *guest) result(r state.Ref, w window.Window) error {
-	g.ops = append(g.ops, guestOp{kind: abi.OpResult, ref: r, window: w})
+	g.ops = append(g.ops, guestOp{kind: abi.OpResult, ref: r, row: uint32(len(g.windows))})
+	g.windows = append(g.windows, w)
 	return g.completeIfDue()
 }
 
@@ -164,7 +165,7 @@ func (g *guest) complete() error {
 		}
 	}
 	g.passMarks(len(g.ops))
-	g.ops, g.rows, g.marks, g.dirty = g.ops[:0], g.rows[:0], g.marks[:0], false
+	g.ops, g.rows, g.windows, g.marks, g.dirty = g.ops[:0], g.rows[:0], g.windows[:0], g.marks[:0], false
 	return nil
 }
 
@@ -341,7 +342,7 @@ func (g *guest) take(effects []byte, from, to int) {
 		i := from + int(e.Op)
 		g.passMarks(i)
 		op := &g.ops[i]
-		g.results.put(g.out, g.backend.Key(op.ref), e.Payload, op.window)
+		g.results.put(g.out, g.backend.Key(op.ref), e.Payload, g.windows[op.row])
 	}
 }
 
