@@ -214,6 +214,9 @@ var bidsJobs = []bidsJob{
 	{"hopping", countText("auction", "sliding: {size: 10s, slide: 2s}"), 4_000_000, true, func(end int64) rowSum {
 		return wantWindows(end, 10_000, 2_000, func(e event) int64 { return e.key })
 	}},
+	{"hopping-bidder", countText("bidder", "sliding: {size: 10s, slide: 2s}"), 4_000_000, true, func(end int64) rowSum {
+		return wantWindows(end, 10_000, 2_000, func(e event) int64 { return e.bidder })
+	}},
 	{"session", countText("person", "session: {gap: 10s}"), 4_000_000, true, func(end int64) rowSum {
 		return wantSessions(end, 10_000, func(e event) int64 { return e.person })
 	}},
