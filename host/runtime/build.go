@@ -284,7 +284,7 @@ func (b *builder) sink(s *job.Sink) error {
 	if s.Connector.Test {
 		t.op = &collector{
 			name: s.Name, stats: stats, collect: b.config.Collect,
-			shot: func(epoch int64) { b.job.check.sink(s.Name, epoch, 0) },
+			shot: func(epoch int64) { b.job.check.sink(s.Name, 0) },
 		}
 		return nil
 	}

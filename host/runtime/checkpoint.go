@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -13,6 +14,7 @@ import (
 // checkpoints drives barriers through a job and gathers what the tasks hand
 // over. One checkpoint is under way at a time.
 type checkpoints struct {
+	plan      *job.Job
 	sources   []*node
 	expected  int // parts of a checkpoint: sources, tasks, sinks
 	wanted    atomic.Int64
@@ -38,6 +40,10 @@ func (c *checkpoints) trigger(done func(*Snapshot)) error {
 		return fmt.Errorf("checkpoint %d is still under way", c.wanted.Load())
 	}
 	c.current, c.missing, c.completed = newSnapshot(), c.expected, done
+	c.current.groups = c.plan.MaxParallelism
+	for _, s := range c.plan.Steps {
+		c.current.layouts[s.Name] = layoutOf(s)
+	}
 	c.wanted.Add(1)
 	for _, n := range c.sources {
 		n.wake()
@@ -81,7 +87,7 @@ func (c *checkpoints) task(step string, b state.Backend) {
 	})
 }
 
-func (c *checkpoints) sink(name string, _ int64, handover int64) {
+func (c *checkpoints) sink(name string, handover int64) {
 	c.part(func(shot *Snapshot) { shot.sinks[name] = handover })
 }
 

@@ -49,8 +49,13 @@ type stats struct {
 func New(plan *job.Job, c Config) (*Job, error) {
 	j := &Job{
 		config: c.withDefaults(), sched: newScheduler(c.Clock), feeds: map[string]*Feed{},
-		check: &checkpoints{started: map[string]int64{}},
+		check: &checkpoints{plan: plan, started: map[string]int64{}},
 		stats: stats{steps: map[string]*StepStats{}, sinks: map[string]*SinkStats{}},
+	}
+	if c.Restore != nil {
+		if err := c.Restore.fits(plan); err != nil {
+			return nil, err
+		}
 	}
 	b := &builder{job: j, plan: plan, config: j.config, streams: map[job.StreamRef][]producer{}, drifts: map[string]*driftGroup{}}
 	if err := b.build(); err != nil {

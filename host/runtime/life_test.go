@@ -42,9 +42,14 @@ sinks:
   late: {from: counts.late, file: {path: late, format: json}}
 `
 
-func countPlan(t *testing.T, top, onError, emit string) *job.Job {
+func countPlan(t testing.TB, top, onError, emit string) *job.Job {
 	t.Helper()
-	plan, err := job.Parse(fmt.Appendf(nil, countJob, top, onError, emit), job.Options{File: "count.yaml", Dir: t.TempDir()})
+	return countPlanOf(t, countJob, top, onError, emit)
+}
+
+func countPlanOf(t testing.TB, text, top, onError, emit string) *job.Job {
+	t.Helper()
+	plan, err := job.Parse(fmt.Appendf(nil, text, top, onError, emit), job.Options{File: "count.yaml", Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +130,7 @@ func (s *sinkFuncs) Abort() error {
 	return nil
 }
 
-func with(t *testing.T, src connector.Source, sinks func(name string) connector.Sink) runtime.Config {
+func with(t testing.TB, src connector.Source, sinks func(name string) connector.Sink) runtime.Config {
 	c := config(t, nil)
 	c.Source = func(*job.Source) (connector.Source, error) { return src, nil }
 	c.Sink = func(s *job.Sink) (connector.Sink, error) { return sinks(s.Name), nil }

@@ -136,7 +136,7 @@ func (t *writeTask) write(b *block) error {
 		if err != nil {
 			return err
 		}
-		t.check.sink(t.name, b.barrier, handover)
+		t.check.sink(t.name, handover)
 	}
 	if b.end {
 		t.onEnded()

@@ -3,10 +3,12 @@ package runtime
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -14,6 +16,8 @@ import (
 // does not depend on the number of tasks: a job may go on from it with another
 // parallelism.
 type Snapshot struct {
+	groups  int               // key groups of the job
+	layouts map[string]string // of each step's state, see layoutOf
 	sources map[string]sourceState
 	steps   map[string]map[stream.KeyGroup][]byte
 	sinks   map[string]int64
@@ -21,6 +25,7 @@ type Snapshot struct {
 
 func newSnapshot() *Snapshot {
 	return &Snapshot{
+		layouts: map[string]string{},
 		sources: map[string]sourceState{},
 		steps:   map[string]map[stream.KeyGroup][]byte{},
 		sinks:   map[string]int64{},
@@ -36,17 +41,23 @@ func (s *Snapshot) put(step string, group stream.KeyGroup, entries []byte) {
 
 // snapshotMagic begins the bytes of a snapshot; its last character is the
 // format's version.
-const snapshotMagic = "wsnap001"
+const snapshotMagic = "wsnap002"
 
 // Bytes is the snapshot in a form that ReadSnapshot reads; equal snapshots give
 // equal bytes. Numbers are little-endian, names and entries follow their length:
 //
-//	magic; u32 sources {name, i64 offset, i64 record, u8 ended, i64 greatest time};
+//	magic; u32 key groups; u32 steps {name, layout}; u32 sources {name, i64 offset, i64 record, u8 ended, i64 greatest time};
 //	u32 steps {name, u32 key groups {u16 group, entries}}; u32 sinks {name, i64 hand-over}
 func (s *Snapshot) Bytes() []byte {
 	le := binary.LittleEndian
 	b := []byte(snapshotMagic)
 	str := func(v []byte) { b = append(le.AppendUint32(b, uint32(len(v))), v...) }
+	b = le.AppendUint32(b, uint32(s.groups))
+	b = le.AppendUint32(b, uint32(len(s.layouts)))
+	for _, name := range slices.Sorted(maps.Keys(s.layouts)) {
+		str([]byte(name))
+		str([]byte(s.layouts[name]))
+	}
 	b = le.AppendUint32(b, uint32(len(s.sources)))
 	for _, name := range slices.Sorted(maps.Keys(s.sources)) {
 		v := s.sources[name]
@@ -85,6 +96,11 @@ func ReadSnapshot(b []byte) (*Snapshot, error) {
 		return nil, errNoSnapshot
 	}
 	s := newSnapshot()
+	s.groups = int(r.u32())
+	for n := r.u32(); n > 0 && !r.bad; n-- {
+		name := string(r.str())
+		s.layouts[name] = string(r.str())
+	}
 	for n := r.u32(); n > 0 && !r.bad; n-- {
 		name := r.str()
 		s.sources[string(name)] = sourceState{
@@ -109,6 +125,49 @@ func ReadSnapshot(b []byte) (*Snapshot, error) {
 		return nil, errNoSnapshot
 	}
 	return s, nil
+}
+
+// layoutOf says what a step's state is made of: a snapshot of another layout
+// cannot be gone on from.
+func layoutOf(s *job.Step) string {
+	switch {
+	case s.Window != nil:
+		text := "key " + s.Input.Project(s.KeyBy).String() + ", window"
+		if f := s.Window.Function; f != nil {
+			text += " accumulator " + f.Accumulator.String()
+		}
+		for _, a := range s.Window.Aggregates {
+			text += fmt.Sprintf(" %s %s", a.Kind, a.Type)
+			if a.Column >= 0 {
+				text += " of " + s.Input.Fields()[a.Column].Type.String()
+			}
+		}
+		if s.Window.Options.Evictor != nil {
+			text += " records " + s.Input.String()
+		}
+		return text
+	case s.WindowJoin != nil:
+		return "window join " + s.WindowJoin.Left.Input.String() + " " + s.WindowJoin.Right.Input.String()
+	case s.IntervalJoin != nil:
+		return "interval join " + s.IntervalJoin.Left.Input.String() + " " + s.IntervalJoin.Right.Input.String()
+	}
+	return ""
+}
+
+// fits tells why a plan cannot go on from the snapshot; nil if it can.
+func (s *Snapshot) fits(plan *job.Job) error {
+	if s.groups != plan.MaxParallelism {
+		return fmt.Errorf("the snapshot has %d key groups, and the job's max-parallelism is %d; it cannot be changed afterwards", s.groups, plan.MaxParallelism)
+	}
+	for _, step := range plan.Steps {
+		switch layout, ok := s.layouts[step.Name]; {
+		case !ok:
+			return fmt.Errorf("the snapshot has no step %s", step.Name)
+		case layout != layoutOf(step):
+			return fmt.Errorf("the state of step %s is another now: the snapshot has %q, the job %q", step.Name, layout, layoutOf(step))
+		}
+	}
+	return nil
 }
 
 // snapshotReader takes values off the front of untrusted bytes; bad is sticky,
