@@ -338,7 +338,7 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 		case e.Kind != abi.EffectEmit || e.Aux != 0:
 			return g.fault(abi.FaultBadAnswer, "op %d, a result, was answered by %s to output %d instead of one row to output 0", e.Op, e.Kind, e.Aux)
 		}
-		if err := stream.CheckRow(g.answer, e.Payload); err != nil {
+		if err := stream.CheckExact(g.answer, e.Payload); err != nil {
 			return g.fault(abi.FaultBadRow, "op %d, a result, was answered by a row that is no %s: %v", e.Op, g.answer, err)
 		}
 		next = i + 1
