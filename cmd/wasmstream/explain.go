@@ -67,6 +67,9 @@ func explainFault(err error, failed *runtime.FunctionError) error {
 	short := fmt.Sprintf("function %s: %s", f.Name, what)
 	text := oneLine(strings.Replace(err.Error(), failed.Error(), short, 1))
 	text += fmt.Sprintf("\n    in module %s (%s)", f.Module.Name, shownPath(f.Module.Path))
+	if failed.Where != "" {
+		text += "\n    in a call for " + oneLine(failed.Where)
+	}
 	for i, function := range backtrace {
 		if i == backtraceMax {
 			text += fmt.Sprintf("\n    … and %d more", len(backtrace)-i)

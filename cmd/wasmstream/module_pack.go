@@ -36,6 +36,10 @@ func (c *PackCommand) Run(e *Env) error {
 		return &exitError{exitRefused, &fileError{c.File, err}}
 	}
 	if _, err := sandbox.Inspect(packed, sandbox.Options{ModuleBytesMax: moduleBytesMax}); err != nil {
+		var refused *sandbox.RefusedError
+		if c.Manifest != "" && errors.As(err, &refused) && refused.Kind == sandbox.RefusedManifest {
+			return &exitError{exitBadInput, &fileError{c.Manifest, errors.New(refused.Reason)}}
+		}
 		return badModule(c.File, err)
 	}
 	output := c.Output

@@ -1,12 +1,17 @@
 package main
 
 import (
+	varint "encoding/binary"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/wasmstream/wasmstream/abi"
 )
 
 func wasmFile(name string) string { return filepath.Join(testdata, "wasm", name+".wasm") }
@@ -179,4 +184,69 @@ func TestModulePackKeepsWhatTheFileIs(t *testing.T) {
 	}
 	run(t, folder, "module", "pack", "m.wasm", "-o", "/dev/null").expect(t, exitFailed, "/dev/null: it is a device")
 	run(t, folder, "module", "pack", "m.wasm", "-o", "no/m.wasm").expect(t, exitFailed, "no/m.wasm: its folder is not there")
+}
+
+// TestManifestsThatAreWrong: what pack refuses, and what inspect, check and run
+// refuse of a module that some other tool packed.
+func TestManifestsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	sound := read(t, "../../udfs/delays/c/manifest.json")
+	write(t, filepath.Join(folder, "flights.ndjson"), "")
+	write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "delays"))
+	parameter := func(p string) func(string) string {
+		return func(m string) string { return strings.Replace(m, `"role":`, `"parameters": [`+p+`], "role":`, 1) }
+	}
+	for name, c := range map[string]struct {
+		edit func(string) string
+		want string
+	}{
+		"empty":      {func(string) string { return "{}" }, "no functions"},
+		"input type": {func(m string) string { return strings.Replace(m, `"INT"`, `"INTEGER"`, 1) }, "there is no type INTEGER; did you mean INT?"},
+		"output type": {func(m string) string {
+			return m[:strings.LastIndex(m, "BIGINT")] + "BIGNT" + m[strings.LastIndex(m, "BIGINT")+6:]
+		}, "there is no type BIGNT; did you mean BIGINT?"},
+		"parameter type":     {parameter(`{"name": "p", "type": "STRNG"}`), "parameter \"p\": there is no type STRNG; did you mean STRING?"},
+		"default of text":    {parameter(`{"name": "p", "type": "INT", "default": "\"1\""}`), "its default \"\\\"1\\\"\" is no INT"},
+		"default too large":  {parameter(`{"name": "p", "type": "INT", "default": "3000000000"}`), "its default \"3000000000\" is no INT"},
+		"default of no JSON": {parameter(`{"name": "p", "type": "STRING", "default": "x"}`), "its default \"x\" is not one JSON value"},
+	} {
+		edited := c.edit(sound)
+		if edited == sound {
+			t.Fatalf("%s: nothing was changed", name)
+		}
+		write(t, filepath.Join(folder, "m.json"), edited)
+		write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-c")))
+		run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json", "-o", "packed.wasm").expect(t, exitBadInput, "m.json: ", c.want)
+		if _, err := os.Stat(filepath.Join(folder, "packed.wasm")); err == nil {
+			t.Errorf("%s: it was packed", name)
+		}
+
+		manifest, err := abi.ParseManifestJSON([]byte(edited))
+		if err != nil {
+			t.Fatal(err)
+		}
+		section, err := proto.Marshal(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(folder, "m.wasm"), withManifest(t, read(t, wasmFile("delays-c")), section))
+		run(t, folder, "module", "inspect", "m.wasm").expect(t, exitRefused, "m.wasm: refused: its manifest is wrong: ", c.want)
+		run(t, folder, "check", "job.yaml").expect(t, exitRefused, c.want)
+		run(t, folder, "run", "job.yaml").expect(t, exitRefused, c.want)
+		write(t, filepath.Join(folder, "sound.json"), sound)
+		run(t, folder, "module", "pack", "m.wasm", "--manifest", "sound.json").expect(t, exitOK)
+	}
+}
+
+// withManifest is a module with another content in its last section, the manifest.
+func withManifest(t *testing.T, wasm string, content []byte) string {
+	t.Helper()
+	name := "\x13" + abi.ManifestSection
+	at := strings.LastIndex(wasm, name) - len("\x00\xff\x01") // the section's id and size
+	if at < 0 || wasm[at] != 0 {
+		t.Fatal("the manifest is not the last section")
+	}
+	body := name + string(content)
+	return wasm[:at] + string(varint.AppendUvarint([]byte{0}, uint64(len(body)))) + body
 }

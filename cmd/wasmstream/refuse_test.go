@@ -176,7 +176,7 @@ func TestGuestsThatMisbehave(t *testing.T) {
 			write(t, filepath.Join(folder, "m.wasm"), read(t, filepath.Join(testdata, "wasm/misbehaving-"+name+".wasm")))
 			write(t, filepath.Join(folder, "flights.ndjson"), sound)
 			write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "misbehaving"))
-			run(t, folder, "run", "job.yaml").expect(t, exitFailed, "wasmstream: step hourly: function misbehaving: ", want, "    in module m (m.wasm)")
+			run(t, folder, "run", "job.yaml").expect(t, exitFailed, "wasmstream: step hourly: function misbehaving: ", want, "    in module m (m.wasm)", "    in a call for one window at key origin \"LAS\"")
 			nothingThere(t, filepath.Join(folder, "out"))
 		})
 	}

@@ -158,6 +158,18 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// TestAggregatesThatFail: the message says at which key, and of which time.
+func TestAggregatesThatFail(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	job := strings.Replace(base, "delay: INT", "delay: BIGINT", 1)
+	record := strings.Replace(sound, "-5", "9223372036854775807", 1)
+	write(t, filepath.Join(folder, "flights.ndjson"), record+strings.Replace(record, "LAS", "JFK", 1)+record)
+	write(t, filepath.Join(folder, "job.yaml"), job)
+	run(t, folder, "run", "job.yaml").expect(t, exitFailed,
+		`wasmstream: step hourly: at key origin "LAS", the record of 2001-01-01T01:24:00.000Z: sum(delay): the sum leaves the range`)
+}
+
 // nothingThere checks that a folder has no files, not even hidden ones.
 func nothingThere(t *testing.T, folder string) {
 	t.Helper()

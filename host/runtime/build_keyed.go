@@ -37,6 +37,7 @@ func numberOf(s *stream.Schema, column int) *number {
 func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
 	w := s.Window
 	o := b.windowOf(s, n, stats, w.Options)
+	o.shownKey = s.Input.Project(s.KeyBy)
 	o.sides[left] = windowSide{
 		key: stream.NewProjection(s.Input, s.KeyBy), gap: numberOf(s.Input, w.GapField), trigger: numberOf(s.Input, w.TriggerField),
 	}
@@ -131,7 +132,7 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 	}
 	b.job.guests = append(b.job.guests, instance)
 	g := &guest{
-		instance: instance, function: f,
+		instance: instance, function: f, key: s.Input.Project(s.KeyBy),
 		input: stream.NewProjection(s.Input, f.Input), answer: f.Result, stride: f.Accumulator.FixedBytes(),
 		backend: o.backend, cell: cell, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows), results: r,
 	}
@@ -141,6 +142,7 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
 	j := s.WindowJoin
 	o := b.windowOf(s, n, stats, j.Options)
+	o.shownKey = j.Left.Input.Project(j.Left.Key)
 	list := &listed{evictor: j.Options.Evictor}
 	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
 		o.sides[i] = windowSide{

@@ -30,6 +30,7 @@ type Guest interface {
 type guest struct {
 	instance Guest
 	function *job.Function
+	key      *stream.Schema     // of the step, for errors
 	input    *stream.Projection // to the columns that the function declares
 	answer   *stream.Schema     // of the rows that it emits
 	stride   int
@@ -195,9 +196,9 @@ func (g *guest) run(from, to int) error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &large):
-		return g.failed(err)
+		return g.failedIn(err)
 	case to-from == 1:
-		return g.failed(fmt.Errorf("one op alone is too large: %w", err))
+		return g.failedIn(fmt.Errorf("one op alone is too large: %w", err))
 	}
 	middle := from + (to-from)/2
 	if err := g.run(from, middle); err != nil {
@@ -369,7 +370,7 @@ func (g *guest) checkAnswer(effects []byte, from, to int) error {
 		case e.Kind != abi.EffectEmit || e.Aux != 0:
 			return g.fault(abi.FaultBadAnswer, "op %d, a result, was answered by %s to output %d instead of one row to output 0", e.Op, e.Kind, e.Aux)
 		}
-		if err := stream.CheckRow(g.answer, e.Payload); err != nil {
+		if err := stream.CheckExact(g.answer, e.Payload); err != nil {
 			return g.fault(abi.FaultBadRow, "op %d, a result, was answered by a row that is no %s: %v", e.Op, g.answer, err)
 		}
 		next = i + 1
@@ -392,12 +393,24 @@ func (*guest) fault(kind abi.FaultKind, format string, args ...any) error {
 
 func (g *guest) failed(err error) error { return &FunctionError{Function: g.function, Err: err} }
 
+// failedIn is the failure of a call for the windows of the present frame. It does
+// not know for which of them.
+func (g *guest) failedIn(err error) error {
+	where := "one window"
+	if len(g.slots) > 1 {
+		where = fmt.Sprintf("one of %d windows, the first", len(g.slots))
+	}
+	where += " at key " + g.key.Show(g.backend.Key(g.slots[0]))
+	return &FunctionError{Function: g.function, Err: err, Where: where}
+}
+
 // FunctionError is the failure of a Wasm function. What it wraps is a
 // *sandbox.Fault where the guest's code went wrong, an *abi.Fault where its
 // answer did, or a *sandbox.TooLargeError.
 type FunctionError struct {
 	Function *job.Function
 	Err      error
+	Where    string // which windows it was called for, in words; empty when it was opened
 }
 
 // Error names the function and its module.

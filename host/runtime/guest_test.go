@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // smallGuest has room for small frames only: what it says at once, or after it
@@ -91,6 +93,59 @@ func TestMisbehavingGuests(t *testing.T) {
 				t.Errorf("the error does not name the step: %v", err)
 			}
 		})
+	}
+}
+
+// spoilingGuest answers what its guest does, with each row spoilt.
+type spoilingGuest struct {
+	runtime.Guest
+	spoil func(row []byte) []byte
+}
+
+func (g *spoilingGuest) Call(function, pointer uint32, length int) ([]byte, error) {
+	effects, err := g.Guest.Call(function, pointer, length)
+	var spoilt []byte
+	answers := abi.ReadEffects(effects, length)
+	for e, ok := answers.Next(); ok; e, ok = answers.Next() {
+		row := g.spoil(append([]byte(nil), e.Payload...))
+		for _, v := range []uint32{uint32(e.Kind), e.Op, uint32(len(row)), e.Aux} {
+			spoilt = binary.LittleEndian.AppendUint32(spoilt, v)
+		}
+		spoilt = append(spoilt, row...)
+	}
+	return spoilt, errors.Join(err, answers.Err())
+}
+
+// TestRowsThatGuestsMayNotAnswer: a row of another kind or with unused bytes would
+// go on through the job and differ from an equal one.
+func TestRowsThatGuestsMayNotAnswer(t *testing.T) {
+	for want, spoil := range map[string]func([]byte) []byte{
+		"":                        func(row []byte) []byte { return row },
+		"its change kind is -D":   func(row []byte) []byte { row[0] = byte(stream.Delete); return row },
+		"its values take":         func(row []byte) []byte { return append(row, make([]byte, 8)...) },
+		"there is no change kind": func(row []byte) []byte { row[0] = 4; return row },
+	} {
+		c := config(t, map[string]*memorySink{})
+		whole := c.Guest
+		c.Guest = func(f *job.Function) (runtime.Guest, error) {
+			g, err := whole(f)
+			return &spoilingGuest{g, spoil}, err
+		}
+		j, err := runtime.New(hourlyPlan(t, "c", 1), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = j.Run(t.Context())
+		if want == "" {
+			if err != nil {
+				t.Error(err)
+			}
+		} else if faultKind(err) != abi.FaultBadRow || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want a bad row that says %q", err, want)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/wasmstream/wasmstream/host/operator/window"
@@ -39,18 +41,19 @@ type windowOperator struct {
 	stateful bool // the trigger's state has to be loaded
 	clocked  bool // windows are of processing time
 
-	facts   window.Facts
-	windows []window.Window
-	span    window.Window // of the times whose records have these windows; empty: of none but the last record's
-	effects []window.Effect
-	keyBuf  []byte
-	key     stream.Row // of the present record or timer
-	hash    uint32     // its hash, 0: not computed yet
-	at      window.Window
-	entry   state.Ref // of key and at; valid if known
-	known   bool
-	scratch []byte
-	ended   bool
+	facts    window.Facts
+	windows  []window.Window
+	span     window.Window // of the times whose records have these windows; empty: of none but the last record's
+	effects  []window.Effect
+	keyBuf   []byte
+	key      stream.Row     // of the present record or timer
+	shownKey *stream.Schema // of keys, for errors
+	hash     uint32         // its hash, 0: not computed yet
+	at       window.Window
+	entry    state.Ref // of key and at; valid if known
+	known    bool
+	scratch  []byte
+	ended    bool
 }
 
 // windowSide is what a step needs to know of the records of one side.
@@ -100,7 +103,7 @@ func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error
 			return i, nil
 		}
 		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
-			return i, err
+			return i, o.failed(err, "the record of", b.Time(i))
 		}
 	}
 	o.stats.Records.Add(int64(to - from))
@@ -111,10 +114,21 @@ func (o *windowOperator) isFull() bool {
 	return o.out.isFull() || o.late != nil && o.late.isFull() || !o.contents.pump()
 }
 
+// failed says at which key and time something failed. A Wasm function's failure is
+// of ops that were put off, and says itself of which.
+func (o *windowOperator) failed(err error, what string, t stream.EventTime) error {
+	if errors.As(err, new(*FunctionError)) || len(o.key) == 0 {
+		return err
+	}
+	return fmt.Errorf("at key %s, %s %s: %w", o.shownKey.Show(o.key), what, t.Show(), err)
+}
+
 // element asks the core about one record and does what it says.
 func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (err error) {
 	from := &o.sides[s]
 	e := window.Element{Time: t}
+	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
+	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
 	if from.gap != nil {
 		if e.Gap, err = from.gap.gap(row); err != nil {
 			return err
@@ -126,8 +140,6 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 	if err := o.assign(e); err != nil {
 		return err
 	}
-	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
-	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
 	home, quiet := o.home()
 	if quiet && o.backend.Noted(o.ref(home)) {
 		return o.contents.add(o.entry, s, row, t)
@@ -272,7 +284,7 @@ func (o *windowOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 		}
 		o.effects = o.core.OnTimer(o.effects[:0], w, window.Domain(d), at, &o.facts)
 		if err := o.apply(left, nil, stream.MinTime); err != nil {
-			return false, err
+			return false, o.failed(err, "the timer of", stream.EventTime(at))
 		}
 	}
 }

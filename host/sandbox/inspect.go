@@ -24,7 +24,7 @@ type Info struct {
 	Custom  []CustomSection
 	// ABIVersions are those that it marks by an export.
 	ABIVersions []string
-	// Manifest is what its manifest says, or nil if there is none or it is broken.
+	// Manifest is what its manifest says, or nil if there is none or it cannot be read.
 	Manifest *abi.Manifest
 }
 
@@ -66,8 +66,8 @@ func Inspect(wasm []byte, options Options) (Info, error) {
 	return info, nil
 }
 
-// inspect is Inspect with the manifest optional, which it is until a module is
-// packed.
+// inspect is Inspect; without needManifest the manifest is not looked at, as long
+// as a module is not packed.
 func inspect(wasm []byte, options Options, needManifest bool) (Info, *RefusedError) {
 	s, refused := scan(wasm, options)
 	info := s.info()
@@ -234,13 +234,11 @@ func (s *scanner) exportHint(name string) string {
 
 // checkManifest reads the manifest's section.
 func (s *scanner) checkManifest(info *Info, needed bool) {
-	if s.err != nil {
-		return
+	if s.err != nil || !needed {
+		return // one that is wrong may be about to be replaced
 	}
 	if s.manifestOffset < 0 {
-		if needed {
-			s.refuse(RefusedManifest, -1, "it has no section %q, which describes its functions; run `wasmstream module pack` to write it", abi.ManifestSection)
-		}
+		s.refuse(RefusedManifest, -1, "it has no section %q, which describes its functions; run `wasmstream module pack` to write it", abi.ManifestSection)
 		return
 	}
 	if len(s.manifest) > abi.ManifestBytesMax {
@@ -252,5 +250,8 @@ func (s *scanner) checkManifest(info *Info, needed bool) {
 		s.refuse(RefusedManifest, s.manifestOffset, "its manifest is broken: %v; run `wasmstream module pack` to write it anew", err)
 		return
 	}
-	info.Manifest = manifest
+	info.Manifest = manifest // what is wrong with it is worth seeing
+	if err := validateManifest(manifest); err != nil {
+		s.refuse(RefusedManifest, s.manifestOffset, "its manifest is wrong: %s", oneReason(err))
+	}
 }

@@ -116,7 +116,8 @@ func TestDecodeErrors(t *testing.T) {
 	output := declared.Project([]int{9, 0, 1, 2, 3, 4, 5, 6, 7, 8, 10})
 	d := mustDecoder(t, declared, output)
 	for _, c := range []struct{ record, column, reason string }{
-		{`^`, "", reasonEnd}, {`  ^`, "", reasonEnd}, {`^[]`, "", reasonObject}, {`^1`, "", reasonObject}, {"^\uFEFF{}", "", reasonObject},
+		{`^`, "", reasonEnd}, {`  ^`, "", reasonEnd}, {`^[]`, "", reasonObject}, {`^1`, "", reasonObject}, {"^\uFEFF{}", "", reasonMark}, {" ^\uFEFF", "", reasonMark},
+		{"^\xFF\xFE{\x00}\x00", "", reasonUTF16}, {"^\xFE\xFF\x00{\x00}", "", reasonUTF16}, {"^\xEF{}", "", reasonObject},
 		{`{^`, "", reasonEnd}, {`{^,}`, "", reasonName}, {`{^a:1}`, "", reasonName}, {`{"i":1,^}`, "", reasonName}, {`{"i":1,^`, "", reasonEnd},
 		{`{"i" ^1}`, "", reasonColon}, {`{"i"^`, "", reasonEnd}, {`{"i":1 ^"l":2}`, "", reasonComma}, {`{"i":1^`, "", reasonEnd},
 		{`{"i":1^]`, "", reasonComma}, {`{}^x`, "", reasonMore}, {`{} ^{}`, "", reasonMore}, {`{"i":1}^,`, "", reasonMore}, {"{}^\x00", "", reasonMore},

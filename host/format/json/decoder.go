@@ -213,7 +213,7 @@ func (d *Decoder) object(rec []byte, i int, o *object, w *stream.RowWriter) int 
 	o.number++
 	o.missing = len(o.outputs)
 	if i >= len(rec) || rec[i] != '{' {
-		return d.failAt(rec, i, reasonObject)
+		return d.failAt(rec, i, noObject(rec, i))
 	}
 	i = space(rec, i+1)
 	if i < len(rec) && rec[i] == '}' {

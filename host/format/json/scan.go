@@ -1,6 +1,7 @@
 package json
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/wasmstream/wasmstream/host/format"
@@ -14,6 +15,8 @@ const DepthMax = 10000
 const (
 	reasonEnd       = "the record ends too early"
 	reasonObject    = "a JSON object is expected"
+	reasonMark      = "a byte order mark stands before the JSON object; save the file without one, as plain UTF-8"
+	reasonUTF16     = "the file is in UTF-16; convert it to UTF-8, for example by iconv -f UTF-16 -t UTF-8"
 	reasonMore      = "there is more after the object"
 	reasonName      = "a name in quotes is expected"
 	reasonColon     = "a colon is expected after the name"
@@ -50,6 +53,18 @@ func (s *scanner) failAt(rec []byte, i int, reason string) int {
 		return s.fail(len(rec), reasonEnd)
 	}
 	return s.fail(i, reason)
+}
+
+// noObject says why there is no object at i: editors and exports of some systems
+// begin a file with a mark that is not to be seen.
+func noObject(rec []byte, i int) string {
+	switch rest := rec[min(i, len(rec)):]; {
+	case bytes.HasPrefix(rest, []byte("\xEF\xBB\xBF")):
+		return reasonMark
+	case bytes.HasPrefix(rest, []byte("\xFF\xFE")), bytes.HasPrefix(rest, []byte("\xFE\xFF")):
+		return reasonUTF16
+	}
+	return reasonObject
 }
 
 // space skips whitespace.

@@ -1,0 +1,87 @@
+package stream
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// shownMax bounds the characters of one shown value, and of a shown row.
+const shownMax = 60
+
+// Show writes a row in a line for people, as errors name a key: origin "LAS", day
+// 2001-01-01. It is cut where it is long, and nested values are not looked into.
+func (s *Schema) Show(r Row) string {
+	parts := make([]string, len(s.columns))
+	for i := range s.columns {
+		c := &s.columns[i]
+		parts[i] = c.Name + " " + shorten(c.show(r), shownMax)
+	}
+	return shorten(strings.Join(parts, ", "), 4*shownMax)
+}
+
+func shorten(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+func (c *Column) show(r Row) string {
+	if c.IsNull(r) {
+		return "NULL"
+	}
+	switch t := &c.Type; t.Kind {
+	case Boolean:
+		return strconv.FormatBool(c.Bool(r))
+	case Int:
+		return strconv.Itoa(int(c.Int32(r)))
+	case BigInt:
+		return strconv.FormatInt(c.Int64(r), 10)
+	case Float:
+		return strconv.FormatFloat(float64(c.Float32(r)), 'g', -1, 32)
+	case Double:
+		return strconv.FormatFloat(c.Float64(r), 'g', -1, 64)
+	case Decimal:
+		return c.showDecimal(r)
+	case String:
+		return strconv.Quote(string(c.Bytes(r)))
+	case Bytes:
+		return fmt.Sprintf("%x", c.Bytes(r))
+	case Date:
+		return time.Unix(0, 0).UTC().AddDate(0, 0, int(c.Int32(r))).Format(time.DateOnly)
+	case Timestamp, TimestampLTZ:
+		ms, nanos := c.Timestamp(r)
+		return time.UnixMilli(ms).Add(time.Duration(nanos)).UTC().Format("2006-01-02T15:04:05.999999999")
+	default:
+		return "of type " + t.String()
+	}
+}
+
+func (c *Column) showDecimal(r Row) string {
+	unscaled := new(big.Int)
+	if c.Type.reserves() == 0 {
+		unscaled.SetInt64(c.Int64(r))
+	} else {
+		b := c.Bytes(r)
+		unscaled.SetBytes(b)
+		if b[0] >= 0x80 {
+			unscaled.Sub(unscaled, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+	}
+	if c.Type.Scale == 0 {
+		return unscaled.String()
+	}
+	return new(big.Rat).SetFrac(unscaled, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.Type.Scale)), nil)).FloatString(c.Type.Scale)
+}
+
+// Show is the time for people, in UTC: 2001-01-01T01:24:00.000Z.
+func (t EventTime) Show() string {
+	if t == MinTime {
+		return "none"
+	}
+	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
+}
