@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // commandLine is the whole command line.
@@ -166,10 +167,30 @@ func perform(e *Env, args []string) (int, error) {
 	case errors.As(err, new(*outputError)): // the help could not be printed
 		return exitFailed, err
 	case err != nil:
-		fmt.Fprintf(e.Stderr, "wasmstream: %s\n%s\n", err, usageHint(err))
+		fmt.Fprintf(e.Stderr, "wasmstream: %s%s\n%s\n", err, nearestFlag(err), usageHint(err))
 		return exitBadInput, nil
 	}
 	return exitOK, selected.Run(e)
+}
+
+// nearestFlag suggests a flag for one that is unknown, where the parser, which
+// knows slips of two characters, does not.
+func nearestFlag(err error) string {
+	var parse *kong.ParseError
+	_, unknown, found := strings.Cut(err.Error(), "unknown flag --")
+	if !found || strings.Contains(unknown, " ") || !errors.As(err, &parse) || parse.Context == nil {
+		return ""
+	}
+	var names []string
+	for _, f := range parse.Context.Flags() {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	if near := stream.Nearest(unknown, names); near != "" {
+		return fmt.Sprintf(", did you mean \"--%s\"?", near)
+	}
+	return ""
 }
 
 // usageHint says where to look when a command line was wrong.

@@ -200,7 +200,7 @@ func TestALineOf100MB(t *testing.T) {
 	if err := os.Truncate(input, int64(len(sound))+lineBytes); err != nil {
 		t.Fatal(err)
 	}
-	run(t, folder, "run", "job.yaml").expect(t, exitFailed, "flights.ndjson:2: ", "100000000", "16777216", "record-bytes-max")
+	run(t, folder, "run", "job.yaml").expect(t, exitFailed, "flights.ndjson:2: ", "100000000", "16777216", "record-bytes-max: 128MiB")
 	nothingThere(t, filepath.Join(folder, "out"))
 }
 

@@ -26,8 +26,8 @@ type TestCommand struct {
 	Paths         []string `arg:"" name:"path" help:"Scenario files, or folders: every *.scenario below them." placeholder:"FILE|DIR"`
 	Update        bool     `help:"Rewrite the want lines from what the job did."`
 	JSON          bool     `name:"json" help:"Print one JSON object for each scenario."`
-	Batch         int      `help:"Hand consecutive emit lines over in batches of up to N." placeholder:"N"`
-	Parallelism   int      `help:"Run each keyed step in N tasks, whatever the job says." placeholder:"N"`
+	Batch         *int     `help:"Hand consecutive emit lines over in batches of up to N." placeholder:"N"`
+	Parallelism   *int     `help:"Run each keyed step in N tasks, whatever the job says." placeholder:"N"`
 	FreshInstance bool     `help:"Throw Wasm instances away after every call."`
 	RestartEvery  bool     `help:"Restart the job after every action; folders named restart-sensitive are left out."`
 	State         string   `help:"Where state is kept: memory or disk." enum:"memory,disk" default:"memory" placeholder:"memory|disk"`
@@ -56,7 +56,11 @@ func (c *TestCommand) Run(e *Env) error {
 	defer modules.Close()
 	o := c.options(e, modules)
 	files, err := c.files()
-	if err := errors.Join(c.offered(), o.Validate(), err); err != nil {
+	wrong := c.offered()
+	if wrong == nil {
+		wrong = o.Validate()
+	}
+	if err := errors.Join(wrong, err); err != nil {
 		return &exitError{exitBadInput, err}
 	}
 	passed, failed, unreadable := 0, 0, 0
@@ -91,9 +95,19 @@ func (c *TestCommand) Run(e *Env) error {
 	return nil
 }
 
-// offered refuses flags that stand for what is to come.
+// offered refuses flags that stand for what is to come, and numbers that are none
+// of anything; where a flag is left out, the scenario has its own.
 func (c *TestCommand) offered() error {
 	var errs []error
+	for _, f := range []struct {
+		flag  string
+		value *int
+		most  int
+	}{{"batch", c.Batch, scenario.BatchMax}, {"parallelism", c.Parallelism, scenario.ParallelismMax}} {
+		if f.value != nil && (*f.value < 1 || *f.value > f.most) {
+			errs = append(errs, fmt.Errorf("--%s is %d; choose from 1 to %d", f.flag, *f.value, f.most))
+		}
+	}
 	if c.State != "memory" {
 		errs = append(errs, fmt.Errorf("--state %s is not offered yet", c.State))
 	}
@@ -104,8 +118,14 @@ func (c *TestCommand) offered() error {
 }
 
 func (c *TestCommand) options(e *Env, m *scenarioModules) scenario.Options {
+	given := func(n *int) int {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
 	return scenario.Options{
-		Batch: c.Batch, Parallelism: c.Parallelism, RestartEvery: c.RestartEvery, Update: c.Update,
+		Batch: given(c.Batch), Parallelism: given(c.Parallelism), RestartEvery: c.RestartEvery, Update: c.Update,
 		Decoder: func(declared, output *stream.Schema) (format.Decoder, error) {
 			return formatjson.NewDecoder(declared, output)
 		},

@@ -63,7 +63,7 @@ var refusals = []struct {
 	{"text", []byte("#!/bin/sh\n"), RefusedNotWasm, `23 21 2f 62 69 6e 2f 73 ("#!/bin/s")`},
 	{"short", wasmHeader[:6], RefusedTruncated, "header"},
 	{"component", []byte("\x00asm\x0d\x00\x01\x00"), RefusedNotWasm, "this is a component"},
-	{"too large", append(goodModule().bytes(), make([]byte, 16<<20)...), RefusedTooLarge, "ModuleBytesMax"},
+	{"too large", append(goodModule().bytes(), make([]byte, 16<<20)...), RefusedTooLarge, "the limit is 16777216"},
 	{"no sections", raw(), RefusedABI, "does not export wasmstream_abi_0"},
 	{"section past the end", raw([]byte{1, 100, 0}), RefusedTruncated, "section 1 claims 100 bytes, and 1 remain"},
 	{"unknown section", raw([]byte{14, 0}), RefusedMalformed, "section 14 is unknown"},

@@ -137,7 +137,7 @@ func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
 	}
 	if size < 0 || size > i.module.options.FrameBytesMax {
 		return nil, 0, &TooLargeError{Module: i.module.name, Bytes: size,
-			Reason: fmt.Sprintf("the limit is %d bytes (FrameBytesMax)", i.module.options.FrameBytesMax)}
+			Reason: fmt.Sprintf("a frame may have %d bytes", i.module.options.FrameBytesMax)}
 	}
 	i.stack[0] = uint64(size)
 	if err := i.enter(i.in, i.stack[:1], abi.ExportIn, noFunction); err != nil {
@@ -188,7 +188,7 @@ func (i *Instance) Call(function, pointer uint32, length int) (effects []byte, e
 	}
 	if len(effects) > i.module.options.EffectsBytesMax {
 		return nil, &TooLargeError{Module: i.module.name, Effects: true, Bytes: length,
-			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d (EffectsBytesMax)", len(effects), i.module.options.EffectsBytesMax)}
+			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d", len(effects), i.module.options.EffectsBytesMax)}
 	}
 	return effects, nil
 }

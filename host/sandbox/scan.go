@@ -127,7 +127,7 @@ func scan(wasm []byte, options Options) (*scanner, *RefusedError) {
 // header checks the size and the first eight bytes.
 func (s *scanner) header() {
 	if len(s.data) > s.options.ModuleBytesMax {
-		s.refuse(RefusedTooLarge, -1, "it has %d bytes; the limit is %d (ModuleBytesMax)", len(s.data), s.options.ModuleBytesMax)
+		s.refuse(RefusedTooLarge, -1, "it has %d bytes; the limit is %d", len(s.data), s.options.ModuleBytesMax)
 		return
 	}
 	if len(s.data) < 4 || !bytes.Equal(s.data[:4], wasmHeader[:4]) {

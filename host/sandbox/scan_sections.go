@@ -168,7 +168,7 @@ func (s *scanner) tableSection() {
 			return
 		}
 		if s.table.least > s.options.TableElementsMax {
-			s.refuse(RefusedTable, at, "its table has %d entries; the limit is %d (TableElementsMax)", s.table.least, s.options.TableElementsMax)
+			s.refuse(RefusedTable, at, "its table has %d entries; the limit is %d", s.table.least, s.options.TableElementsMax)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (s *scanner) memorySection() {
 		}
 		if s.memory.least > s.options.MemoryPagesMax {
 			s.refuse(RefusedMemory, s.memoryOffset,
-				"it starts with %d pages of memory (%d KiB); the limit is %d (MemoryPagesMax); build it with a smaller stack or less static data, or raise the limit",
+				"it starts with %d pages of memory (%d KiB); the limit is %d; build it with a smaller stack or less static data",
 				s.memory.least, uint64(s.memory.least)*64, s.options.MemoryPagesMax)
 		}
 	}

@@ -211,8 +211,8 @@ func (i *Instance) stderrHead() string {
 // that sleeps asks again and again; the call's allowance of waits ends it.
 func (i *Instance) wasiPoll(stack []uint64) {
 	if i.waits++; i.waits > i.module.options.WaitsMax {
-		panic(&stop{abi.FaultOverLimit, fmt.Sprintf("the code waits for time to pass (%d times in one call; the limit is WaitsMax); "+
-			"time stands still in a call: take it from the op, and set a timer instead of sleeping", i.waits)})
+		panic(&stop{abi.FaultOverLimit, fmt.Sprintf("the code waits for time to pass (%d times in one call; the limit is %d); "+
+			"time stands still in a call: take it from the op, and set a timer instead of sleeping", i.waits, i.module.options.WaitsMax)})
 	}
 	in, out, count, result := uint32(stack[0]), uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
 	if count == 0 || count > pollMax {

@@ -106,7 +106,7 @@ func TestSource(t *testing.T) {
 				if r.fault != (want == "!") || !r.fault && strings.TrimSuffix(r.text, "\n") != strings.TrimSuffix(want, "\n") || r.at.Record != int64(i) {
 					t.Fatalf("record %d: %.50q at %+v, want %.50q", i, r.text, r.at, want)
 				}
-				if r.fault && !strings.Contains(r.text, "record-bytes-max") {
+				if r.fault && !strings.Contains(r.text, "record-bytes-max: ") {
 					t.Errorf("the fault does not say what to do: %s", r.text)
 				}
 			}

@@ -185,10 +185,28 @@ func (s *Source) passOver(c *connector.Chunk) error {
 		}
 	}
 	c.Data = c.Data[:0]
-	c.Fault = fmt.Errorf("the line has %d bytes, and the limit is %d; set the source's record-bytes-max if it is meant to be so long", length, s.recordMax)
+	c.Fault = fmt.Errorf("the line has %d bytes, and the limit is %d%s", length, s.recordMax, advice(length))
 	s.next.Record++
 	c.Next = s.next
 	return nil
+}
+
+// lineBytesMost is the greatest limit that a job can set.
+const lineBytesMost = 1 << 30
+
+// advice says how a line of that length would be taken, if it can be.
+func advice(length int64) string {
+	if length > lineBytesMost {
+		return ""
+	}
+	limit, unit := int64(1), "KiB"
+	for limit<<10 < length {
+		limit *= 2
+	}
+	if limit >= 1<<10 {
+		limit, unit = limit>>10, "MiB"
+	}
+	return fmt.Sprintf("; if it is meant to be so long, set record-bytes-max: %d%s beside the path, under the source's file", limit, unit)
 }
 
 // Close implements connector.Source.
