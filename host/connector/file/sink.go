@@ -11,7 +11,7 @@ import (
 
 // Sink writes lines to a file that appears when all is written.
 //
-// Two runs never write one file: the part file is locked from Open until it has
+// Two runs never write one file (O): the part file is locked from Open until it has
 // its final name or is gone. Told as a sequence, run B against run A:
 //
 //	B opens A's part file, not truncating it; it cannot lock it, and is refused.

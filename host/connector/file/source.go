@@ -7,6 +7,7 @@
 //	    RecordBytesMax; a longer one is passed over and reported, never held.
 //	(F) A sink's file stands at its name complete, or what stood there before
 //	    stays: until Commit everything goes to a part file beside it.
+//	(O) One run writes a sink's file at a time: the part file is locked.
 package file
 
 import (
