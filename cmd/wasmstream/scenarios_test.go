@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -119,6 +120,23 @@ func TestScenariosAreUpdated(t *testing.T) {
 	}
 	if info, err := os.Lstat(filepath.Join(folder, "link.scenario")); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is now %v, %v", info.Mode(), err)
+	}
+}
+
+// TestUpdatesOfTooManyBytes has a file that is read, and would not be any more.
+func TestUpdatesOfTooManyBytes(t *testing.T) {
+	folder := scenarios(t)
+	before := regexp.MustCompile(`(?m)^want.*\n`).ReplaceAllString(read(t, filepath.Join(folder, "b/b.scenario")), "")
+	before = strings.Repeat(strings.Repeat("x", 1023)+"\n", 64<<10-1) + before // a description
+	before += "#" + strings.Repeat("x", 64<<20-len(before)-1)
+	if err := os.WriteFile(filepath.Join(folder, "b/b.scenario"), []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, folder, "test", "--update", "b/b.scenario")
+	o.expect(t, 2)
+	o.expectStdout(t, "b/b.scenario: error: with its want lines it would have more than 67108864 bytes; it stays as it is\n0 passed, 1 failed\n")
+	if read(t, filepath.Join(folder, "b/b.scenario")) != before {
+		t.Error("the file is another now")
 	}
 }
 

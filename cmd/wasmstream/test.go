@@ -242,6 +242,9 @@ func (c *TestCommand) test(path string, o scenario.Options) testResult {
 		return unreadable(err)
 	}
 	r := s.Run(o)
+	if len(r.Updated) > scenarioBytesMax {
+		return unreadable(fmt.Errorf("with its want lines it would have more than %d bytes; it stays as it is", scenarioBytesMax))
+	}
 	if r.Updated != nil {
 		if err := replaceFile(path, r.Updated); err != nil {
 			return unreadable(err)

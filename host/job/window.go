@@ -208,7 +208,17 @@ func (b *builder) warnOptions(p *producer, n *node, o *window.Options) {
 	if a.Kind == window.GlobalWindows && o.Trigger == nil && (trigger == nil || trigger.ok) {
 		b.warn(n, at, "Global windows put nothing out unless a trigger fires them, such as {count: 100}, and %s has none that does", p.name)
 	}
+	if t := continuous(o.Trigger); a.Kind == window.GlobalWindows && t != nil {
+		b.warn(trigger, at+".trigger", "A global window has no end, so where the input of %s ends its continuous-event-time trigger fires every %d ms up to the end of time, and the job does not end; it is for input without an end", p.name, t.Interval)
+	}
 	if a.Slide > 0 && a.Size/a.Slide > many {
 		b.warn(n.get("sliding"), at+".sliding", "Each record is in %d windows, which fire one after the other", a.Size/a.Slide)
 	}
+}
+
+// continuous finds the trigger that fires again and again in event time.
+func continuous(t *window.Trigger) *window.Trigger {
+	for ; t != nil && t.Kind != window.ContinuousEventTime; t = t.Nested {
+	}
+	return t
 }
