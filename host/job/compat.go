@@ -34,11 +34,12 @@ func compatibility(n *node) Compatibility {
 	return c
 }
 
-// compatibility also says what is not offered.
+// compatibility also warns of a switch that makes no difference: what FLINK-33192
+// mended takes an aggregate without a result right after a record.
 func (b *builder) compatibility(n *node) Compatibility {
 	c := compatibility(n)
 	if set := n.get("cleanup-after-empty-firing"); !c.CleanupAfterEmptyFiring && set != nil {
-		b.later(set.line, set.column, "compatibility.cleanup-after-empty-firing", "Keeping a window for ever that fired without contents is not offered yet")
+		b.warn(set, "compatibility.cleanup-after-empty-firing", "Every aggregate has a result once it has a record, so no window fires empty on one and cleanup-after-empty-firing makes no difference")
 	}
 	return c
 }
