@@ -52,7 +52,7 @@ func TestFilesThatAreOneOnTheDisk(t *testing.T) {
 			write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-c")))
 			write(t, filepath.Join(folder, "job.yaml"), c.job)
 			if err := syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600); err != nil {
-				t.Skip(err)
+				t.Skip(err) // a file system without such files
 			}
 			if c.make != nil {
 				if err := c.make(folder); err != nil {
@@ -113,7 +113,7 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600); err != nil {
-		t.Skip(err)
+		t.Skip(err) // a file system without such files
 	}
 	write(t, filepath.Join(folder, "flights.ndjson"), sound)
 	write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-c")))
@@ -138,7 +138,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Skip(err) // a file system without such files
 	}
 	defer full.Close()
 	folder := t.TempDir()

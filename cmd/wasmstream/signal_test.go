@@ -121,7 +121,7 @@ func TestASignalAgainKills(t *testing.T) {
 	defer cancel()
 	folder := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(folder, "flights.ndjson"), 0o644); err != nil {
-		t.Skip(err)
+		t.Skip(err) // a file system without named pipes
 	}
 	write(t, filepath.Join(folder, "job.yaml"), base)
 	cmd := command(ctx, folder, "run", "job.yaml")

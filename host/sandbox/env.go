@@ -46,6 +46,7 @@ func (i *Instance) hostLog(stack []uint64) {
 
 // hostFail is wasmstream.fail(pointer, length); it does not return.
 func (i *Instance) hostFail(stack []uint64) {
+	// Unwinds the guest; the call turns it into its Fault.
 	panic(&stop{abi.FaultFailed, printable(i.message(uint32(stack[0]), uint32(stack[1]), abi.ImportFail))})
 }
 

@@ -124,6 +124,7 @@ func (i *Instance) nextRandom() uint64 {
 // wasiExit is proc_exit(code): whatever the code, a function that exits has not
 // answered its frame.
 func (i *Instance) wasiExit(stack []uint64) {
+	// Unwinds the guest; the call turns it into its Fault.
 	panic(&stop{abi.FaultTrap, i.withStderr(fmt.Sprintf("the code exited with status %d", uint32(stack[0])))})
 }
 
