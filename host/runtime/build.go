@@ -53,14 +53,11 @@ func (b *builder) output(ref job.StreamRef, n *node) *output {
 
 // source level: the reader, its decoders and the head of the source.
 func (b *builder) source(s *job.Source) error {
-	from := sourceState{MaxTime: stream.MinTime}
-	if b.config.Restore != nil {
-		var ok bool
-		if from, ok = b.config.Restore.sources[s.Name]; !ok {
-			return fmt.Errorf("the snapshot has no source of that name")
-		}
+	from, err := b.restoredSource(s.Name)
+	if err != nil {
+		return err
 	}
-	b.job.check.expected++
+	b.job.check.parts++
 	if s.Connector.Test {
 		b.feed(s, from)
 		return nil
@@ -72,17 +69,16 @@ func (b *builder) source(s *job.Source) error {
 	b.job.sources = append(b.job.sources, openSource{s.Name, src})
 	stats := &SourceStats{}
 	stats.Watermark.Store(int64(stream.MinTime))
-	stats.Bytes.Store(from.Position.Offset)
 	b.job.stats.sources = append(b.job.stats.sources, stats)
 
-	read := &readTask{name: s.Name, source: src, start: from.Position}
+	read := &readTask{name: s.Name, source: src, start: positions(from)}
 	reader := b.job.sched.add("read "+s.Name, 0, read, true)
 	marks := newWatermarks(s, b.config.Clock, b.plan.Compatibility.IdleClockPauses, b.rules())
-	marks.max = from.MaxTime
 	head := &sourceTask{
 		name: s.Name, marks: marks, skip: s.OnError == job.Skip, check: b.job.check, stats: stats,
-		position: from.Position, flush: b.flushTimer(), skipped: b.reporter(s.Name),
+		flush: b.flushTimer(), skipped: b.reporter(s.Name),
 	}
+	head.restore(from)
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
 	b.job.check.sources = append(b.job.check.sources, head.node)
@@ -152,8 +148,9 @@ func (b *builder) flushTimer() flushTimer {
 	return flushTimer{clock: b.config.Clock, timeout: stream.ProcTime(b.plan.BufferTimeout.Milliseconds())}
 }
 
-func (b *builder) feed(s *job.Source, from sourceState) {
-	t := &feedTask{name: s.Name, check: b.job.check, ended: from.Ended, resumed: from.Ended}
+func (b *builder) feed(s *job.Source, from *checkpoint.Source) {
+	ended := from != nil && from.Ended
+	t := &feedTask{name: s.Name, check: b.job.check, ended: ended, resumed: ended}
 	t.node = b.job.sched.add("feed "+s.Name, 2, t, false)
 	t.out = b.output(job.StreamRef{Name: s.Name}, t.node)
 	b.job.check.sources = append(b.job.check.sources, t.node)
@@ -171,7 +168,7 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted}
 	t.in.rules = b.rules()
 	t.node = b.job.sched.add(name, level, t, false)
-	b.job.check.expected++
+	b.job.check.parts++
 	b.job.tasks = append(b.job.tasks, t)
 	return t
 }
@@ -244,7 +241,7 @@ func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *nod
 		if err != nil {
 			return err
 		}
-		if err := b.restore(s.Name, backend, i); err != nil {
+		if err := b.restoreState(s.Name, backend, b.owned(i)); err != nil {
 			return err
 		}
 		t.op, tasks = op, append(tasks, t)
@@ -259,22 +256,6 @@ func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *nod
 	return nil
 }
 
-// restore gives a task the key groups that it owns now.
-func (b *builder) restore(step string, backend state.Backend, subtask int) error {
-	if b.config.Restore == nil {
-		return nil
-	}
-	for group, entries := range b.config.Restore.steps[step] {
-		if stream.SubtaskOf(group, b.plan.MaxParallelism, b.plan.Parallelism) != subtask {
-			continue
-		}
-		if err := backend.Restore(entries); err != nil {
-			return fmt.Errorf("key group %d: %w", group, err)
-		}
-	}
-	return nil
-}
-
 func (b *builder) sink(s *job.Sink) error {
 	t := b.task("sink "+s.Name, s.From)
 	stats := &SinkStats{}
@@ -284,7 +265,7 @@ func (b *builder) sink(s *job.Sink) error {
 	if s.Connector.Test {
 		t.op = &collector{
 			name: s.Name, stats: stats, collect: b.config.Collect,
-			shot: func(epoch int64) { b.job.check.sink(s.Name, 0) },
+			shot: func(epoch int64) { b.job.check.sink(s.Name, epoch, nil) },
 		}
 		return nil
 	}
@@ -300,15 +281,15 @@ func (b *builder) sink(s *job.Sink) error {
 }
 
 func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink connector.Sink) error {
-	b.job.sinks = append(b.job.sinks, openSink{s.Name, sink})
-	w := &writeTask{name: s.Name, sink: sink, check: b.job.check, onEnded: b.job.sinkEnded}
-	if b.config.Restore != nil {
-		var ok bool
-		if w.start, ok = b.config.Restore.sinks[s.Name]; !ok {
-			return fmt.Errorf("the snapshot has no sink of that name")
-		}
+	from, err := b.restoredSink(s.Name)
+	if err != nil {
+		return err
 	}
+	b.job.sinks = append(b.job.sinks, openSink{s.Name, from, sink})
+	w := &writeTask{name: s.Name, sink: sink, start: from, check: b.job.check, onEnded: b.job.sinkEnded}
 	n := b.job.sched.add("write "+s.Name, t.node.level+1, w, true)
+	b.job.check.writers = append(b.job.check.writers, n)
+	b.job.check.commits++
 	op.pipe = newPipe(func() *block { return new(block) })
 	op.pipe.producer, op.pipe.consumer = t.node, n
 	w.pipe = op.pipe

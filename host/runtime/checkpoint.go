@@ -1,54 +1,61 @@
 package runtime
 
 import (
-	"fmt"
+	"errors"
 	"sync"
 	"sync/atomic"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
-	"github.com/wasmstream/wasmstream/host/job"
-	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
-// checkpoints drives barriers through a job and gathers what the tasks hand
-// over. One checkpoint is under way at a time.
+// checkpoints is where the tasks of a job and its coordinator meet. The tasks ask
+// what they are to do and hand over their parts of a checkpoint; only the
+// coordinator reads these, one after the other.
 type checkpoints struct {
-	plan      *job.Job
-	sources   []*node
-	expected  int // parts of a checkpoint: sources, tasks, sinks
-	wanted    atomic.Int64
-	mu        sync.Mutex
-	started   map[string]int64 // the last epoch of each source
-	current   *Snapshot
-	missing   int
-	completed func(*Snapshot) // told once, outside of mu
+	node    *node   // the coordinator's; nil: the job has no checkpoints
+	sources []*node // that start barriers
+	writers []*node // of sinks that commit
+	parts   int     // that make a checkpoint: of sources, tasks and sinks
+	commits int     // that follow it
+
+	wanted  atomic.Int64 // the epoch whose barrier sources are to start
+	given   atomic.Int64 // epochs up to here were given up
+	durable atomic.Int64 // the epoch that sinks are to commit
+	rebases atomic.Int64 // grows when a checkpoint came to nothing: what it had taken of the state is to be taken again
+
+	mu      sync.Mutex
+	started map[string]int64 // the last epoch of each source
+	inbox   []part
+	asked   []func(error) // who asked for a checkpoint
+	ended   bool          // the sinks have all their records
+	spare   []*checkpoint.Delta
 }
 
-// sourceState is a source's part of a snapshot.
+// part is what one task hands over for an epoch; exactly one of source, step and
+// sink names it.
+type part struct {
+	epoch    int64
+	source   string
+	state    sourceState
+	step     string
+	task     int
+	groups   groupRange
+	base     bool              // delta is all of the task's state, not what changed
+	delta    *checkpoint.Delta // nil: the step keeps no state
+	sink     string
+	handover []byte
+	commit   bool // the sink has committed the epoch
+}
+
+// groupRange is the key groups that a task owns, the last one included.
+type groupRange struct{ first, last stream.KeyGroup }
+
+// sourceState is a source's part of a checkpoint.
 type sourceState struct {
-	Position connector.Position
-	Ended    bool
-	MaxTime  stream.EventTime // the greatest event time so far
-}
-
-// trigger starts a checkpoint; done is called, from some task, with the whole.
-func (c *checkpoints) trigger(done func(*Snapshot)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.current != nil {
-		return fmt.Errorf("checkpoint %d is still under way", c.wanted.Load())
-	}
-	c.current, c.missing, c.completed = newSnapshot(), c.expected, done
-	c.current.groups = c.plan.MaxParallelism
-	for _, s := range c.plan.Steps {
-		c.current.layouts[s.Name] = layoutOf(s)
-	}
-	c.wanted.Add(1)
-	for _, n := range c.sources {
-		n.wake()
-	}
-	return nil
+	Ended  bool
+	Splits []splitState
 }
 
 // requested is the epoch of a checkpoint that the source has not started yet, or
@@ -70,44 +77,118 @@ func (c *checkpoints) source(name string, epoch int64, s sourceState) {
 	c.mu.Lock()
 	c.started[name] = epoch
 	c.mu.Unlock()
-	c.part(func(shot *Snapshot) { shot.sources[name] = s })
+	c.hand(part{epoch: epoch, source: name, state: s})
 }
 
-func (c *checkpoints) task(step string, b state.Backend) {
-	groups := map[stream.KeyGroup][]byte{}
-	if b != nil {
-		b.Snapshot(func(group stream.KeyGroup, entries []byte) {
-			groups[group] = append([]byte(nil), entries...)
-		})
-	}
-	c.part(func(shot *Snapshot) {
-		for group, entries := range groups {
-			shot.put(step, group, entries)
-		}
-	})
+func (c *checkpoints) sink(name string, epoch int64, handover []byte) {
+	c.hand(part{epoch: epoch, sink: name, handover: handover})
 }
 
-func (c *checkpoints) sink(name string, handover int64) {
-	c.part(func(shot *Snapshot) { shot.sinks[name] = handover })
+// committed tells that a sink has committed an epoch.
+func (c *checkpoints) committed(name string, epoch int64) {
+	c.hand(part{epoch: epoch, sink: name, commit: true})
 }
 
-// part adds what one task hands over, and tells of the whole when it was the
-// last.
-func (c *checkpoints) part(add func(*Snapshot)) {
+// hand puts a part into the coordinator's inbox, which holds at most one of each
+// task and kind.
+func (c *checkpoints) hand(p part) {
 	c.mu.Lock()
-	if c.current == nil {
-		c.mu.Unlock()
+	c.inbox = append(c.inbox, p)
+	c.mu.Unlock()
+	c.node.wake()
+}
+
+// take empties the inbox.
+func (c *checkpoints) take(into []part) []part {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	into = append(into, c.inbox...)
+	clear(c.inbox)
+	c.inbox = c.inbox[:0]
+	return into
+}
+
+// ask has a checkpoint taken as soon as none is under way; done is called, from the
+// coordinator, when it is durable and committed, or has come to nothing.
+func (c *checkpoints) ask(done func(error)) error {
+	if c.node == nil {
+		return errors.New("the job has no checkpoints")
+	}
+	c.mu.Lock()
+	c.asked = append(c.asked, done)
+	c.mu.Unlock()
+	c.node.wake()
+	return nil
+}
+
+// end tells that the sinks have all their records: a last checkpoint is due.
+func (c *checkpoints) end() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.node.wake()
+}
+
+// wishes are what the coordinator was asked for.
+func (c *checkpoints) wishes() (asked []func(error), ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked, c.asked = c.asked, nil
+	return asked, c.ended
+}
+
+// start has the sources start barriers.
+func (c *checkpoints) start(epoch int64) {
+	c.wanted.Store(epoch)
+	for _, n := range c.sources {
+		n.wake()
+	}
+}
+
+// giveUp says that an epoch came to nothing. Whoever aligns for it need not any
+// more, and the next snapshot of each task is a whole one.
+func (c *checkpoints) giveUp(epoch int64) {
+	c.rebases.Add(1)
+	c.given.Store(epoch)
+}
+
+// commit has the sinks commit an epoch.
+func (c *checkpoints) commit(epoch int64) {
+	c.durable.Store(epoch)
+	for _, n := range c.writers {
+		n.wake()
+	}
+}
+
+// delta gets an empty delta for a task to fill, used ones first.
+func (c *checkpoints) delta() *checkpoint.Delta {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.spare); n > 0 {
+		d := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		return d
+	}
+	return new(checkpoint.Delta)
+}
+
+// deltaBytesKept is how large a delta may be to be used again.
+const deltaBytesKept = 8 << 20
+
+// recycle takes a delta back that was written.
+func (c *checkpoints) recycle(d *checkpoint.Delta) {
+	if d.Bytes() > deltaBytesKept {
 		return
 	}
-	add(c.current)
-	shot, done := c.current, c.completed
-	if c.missing--; c.missing > 0 {
-		done = nil
-	} else {
-		c.current = nil
-	}
-	c.mu.Unlock()
-	if done != nil {
-		done(shot)
-	}
+	d.Reset()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spare = append(c.spare, d)
 }
+
+// splitState is a split's part of a checkpoint.
+type splitState struct {
+	connector.SplitPosition
+	MaxTime stream.EventTime // the greatest event time so far
+}
+

@@ -3,6 +3,7 @@ package runtime
 import (
 	"log/slog"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -29,8 +30,23 @@ type Config struct {
 	// Collect gets what reaches the sinks of a scenario (job.Connector.Test).
 	Collect func(sink string, r stream.Row, t stream.EventTime)
 
+	// Checkpoints is where checkpoints go, and what the job goes on from; nil: there
+	// are none.
+	Checkpoints *Checkpoints
+}
+
+// Checkpoints is where a job's checkpoints go, what it goes on from, and when new
+// ones are taken.
+type Checkpoints struct {
+	Store checkpoint.Store
 	// Restore is what the job goes on from; nil: from the beginning.
-	Restore *Snapshot
+	Restore *checkpoint.Recovery
+	// History is the number that the job's checkpoints bear; those of another history
+	// are not touched.
+	History     int
+	Schedule    checkpoint.ScheduleOptions // without an interval they are taken when asked for
+	Retained    int                        // how many are kept; 0: one
+	AtLeastOnce bool                       // barriers hold no channel back
 }
 
 // The defaults of Limits.

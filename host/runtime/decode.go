@@ -18,21 +18,26 @@ type decodeTask struct {
 
 	chunk  *chunk // being decoded
 	record int    // next of its records
+	at     connector.Position // of that record
 }
 
-// decoded is a batch of rows with what became of the records it was made from.
+// decoded is a batch of rows with what became of the records it was made from,
+// which are of one split.
 type decoded struct {
 	batch  *stream.Batch
+	split  string
 	end    connector.Position // behind the last record
+	bytes  int64
 	faults []recordFault
 	last   bool // of its chunk
+	closed bool // the split has no more records
 	ended  bool // of the input
 }
 
 // recordFault is a record that could not be decoded.
 type recordFault struct {
-	record int64 // number from 0
-	err    error
+	at  connector.Position
+	err error
 }
 
 // Why a record has no event time.
@@ -48,7 +53,7 @@ func (t *decodeTask) step() (outcome, error) {
 			if t.chunk, ok = t.in.receive(); !ok {
 				return outcome{}, nil
 			}
-			t.record = 0
+			t.begin()
 		}
 		d, ok := t.out.take()
 		if !ok {
@@ -64,30 +69,59 @@ func (t *decodeTask) step() (outcome, error) {
 	return outcome{more: true}, nil
 }
 
+// begin takes the chunk's first record up.
+func (t *decodeTask) begin() {
+	t.record, t.at = 0, t.chunk.Start
+	if offsets := t.chunk.Offsets; len(offsets) > 0 {
+		t.at.Offset = offsets[0] // there may be gaps before it
+	}
+}
+
 // decode fills one batch from the chunk.
 func (t *decodeTask) decode(d *decoded) {
 	c, b := t.chunk, d.batch
 	b.Reset()
-	d.faults = d.faults[:0]
-	from := uint32(0)
-	if t.record > 0 {
-		from = c.Ends[t.record-1]
-	}
+	d.split, d.faults, d.bytes = c.Split, d.faults[:0], 0
 	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
-		to := c.Ends[t.record]
+		from, to := t.bounds()
 		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
-			d.faults = append(d.faults, recordFault{c.Start.Record + int64(t.record), err})
+			d.faults = append(d.faults, recordFault{t.at, err})
 		}
-		from = to
-		t.record++
+		d.bytes += int64(to - from)
+		t.move(to - from)
 	}
-	d.last, d.ended = t.record == len(c.Ends), c.end
-	d.end = connector.Position{Offset: c.Start.Offset + int64(from), Record: c.Start.Record + int64(t.record)}
+	d.last = t.record == len(c.Ends)
+	d.closed, d.ended, d.end = d.last && c.Ended, c.end, t.at
 	if d.last && c.Fault != nil {
-		d.faults = append(d.faults, recordFault{d.end.Record, c.Fault})
+		d.faults = append(d.faults, recordFault{t.at, c.Fault})
 	}
 	if d.last && !d.ended {
+		if len(c.Offsets) == 0 {
+			d.bytes += c.Next.Offset - t.at.Offset // what the fault passes over
+		}
 		d.end = c.Next
+	}
+}
+
+// bounds is where the next record lies in the chunk.
+func (t *decodeTask) bounds() (from, to uint32) {
+	if t.record > 0 {
+		from = t.chunk.Ends[t.record-1]
+	}
+	return from, t.chunk.Ends[t.record]
+}
+
+// move goes on to the record behind the next one, which has so many bytes.
+func (t *decodeTask) move(bytes uint32) {
+	t.record++
+	t.at.Record++
+	switch offsets := t.chunk.Offsets; {
+	case len(offsets) == 0:
+		t.at.Offset += int64(bytes)
+	case t.record < len(offsets):
+		t.at.Offset = offsets[t.record]
+	default:
+		t.at.Offset = offsets[t.record-1] + 1
 	}
 }
 

@@ -12,8 +12,9 @@ type input struct {
 	gates    []gate
 	combined stream.Combined // of the gates, where there are several
 	next     int             // where the search for a batch goes on: all channels get their turn
-	epoch    int64           // of the barrier that is being aligned
-	arrived  int             // channels whose barrier of that epoch has come
+	loose    bool            // barriers are counted, and hold no channel back: at least once
+	epoch    int64           // the highest that a barrier has brought
+	settled  int64           // epochs up to here are complete or were given up: their barriers are dropped
 	ended    int
 }
 
@@ -22,7 +23,9 @@ type channel struct {
 	side  side
 	gate  int
 	place int  // in the gate's valve
-	held  bool // its barrier has come, others' have not (invariant A)
+	came  bool // its barrier has come, others' have not
+	held  bool // and so nothing is read from it (invariant A)
+	ended bool // nothing comes but barriers
 }
 
 // side says which of a join's streams a channel belongs to; unions have only the
@@ -94,8 +97,10 @@ func (in *input) apply(ch int, m stream.Mark) (ev event) {
 	case stream.MarkBarrier:
 		ev.barrier = in.align(ch, m.Value)
 	case stream.MarkEnd:
+		c.ended = true
 		in.ended++
 		ev.ended = in.ended == len(in.channels)
+		ev.barrier = in.aligned()
 	}
 	return ev
 }
@@ -116,28 +121,49 @@ func (in *input) combine(g int, out stream.ValveOutput) (ev event) {
 	return ev
 }
 
-// align counts the barriers of an epoch, and returns it when all have come. A
-// barrier of a higher epoch supersedes the one that is being aligned; one of a
-// lower epoch is dropped.
+// align takes the barrier of an epoch, and returns the epoch when it is complete:
+// each channel has brought it or has ended. One of a higher epoch supersedes the one
+// that is being aligned; one of a lower epoch is dropped.
 func (in *input) align(ch int, epoch int64) int64 {
-	if epoch < in.epoch || epoch == in.epoch && in.arrived == 0 {
+	if epoch <= in.settled || epoch < in.epoch {
 		return 0
 	}
 	if epoch > in.epoch {
 		in.release()
 		in.epoch = epoch
 	}
-	in.channels[ch].held = true
-	if in.arrived++; in.arrived < len(in.channels) {
+	in.channels[ch].came, in.channels[ch].held = true, !in.loose
+	return in.aligned()
+}
+
+// aligned is the epoch that is being aligned if nothing is missing any more, else 0.
+func (in *input) aligned() int64 {
+	if in.epoch <= in.settled {
 		return 0
 	}
+	for i := range in.channels {
+		if c := &in.channels[i]; !c.came && !c.ended {
+			return 0
+		}
+	}
+	in.settled = in.epoch
 	in.release()
-	return epoch
+	return in.epoch
+}
+
+// giveUp forgets about epochs up to one that came to nothing.
+func (in *input) giveUp(epoch int64) {
+	if epoch <= in.settled {
+		return
+	}
+	in.settled = epoch
+	if in.epoch <= epoch {
+		in.release()
+	}
 }
 
 func (in *input) release() {
 	for i := range in.channels {
-		in.channels[i].held = false
+		in.channels[i].came, in.channels[i].held = false, false
 	}
-	in.arrived = 0
 }

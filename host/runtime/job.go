@@ -17,6 +17,7 @@ type Job struct {
 	config    Config
 	sched     *scheduler
 	check     *checkpoints
+	coordinator *coordinator // nil: the job has no checkpoints
 	feeds     map[string]*Feed
 	sources   []openSource
 	sinks     []openSink
@@ -24,6 +25,7 @@ type Job struct {
 	tasks     []*operatorTask // of steps and sinks, upstream first
 	openSinks atomic.Int64    // sinks whose input has not ended
 	stats     stats
+	recovered bool // what the checkpoint had left to commit is committed
 	committed bool
 }
 
@@ -34,6 +36,7 @@ type openSource struct {
 
 type openSink struct {
 	name string
+	from []byte // the hand-over that it goes on from
 	connector.Sink
 }
 
@@ -49,14 +52,10 @@ type stats struct {
 func New(plan *job.Job, c Config) (*Job, error) {
 	j := &Job{
 		config: c.withDefaults(), sched: newScheduler(c.Clock), feeds: map[string]*Feed{},
-		check: &checkpoints{plan: plan, started: map[string]int64{}},
+		check: &checkpoints{started: map[string]int64{}},
 		stats: stats{steps: map[string]*StepStats{}, sinks: map[string]*SinkStats{}},
 	}
-	if c.Restore != nil {
-		if err := c.Restore.fits(plan); err != nil {
-			return nil, err
-		}
-	}
+	j.sched.failed = j.release
 	b := &builder{job: j, plan: plan, config: j.config, streams: map[job.StreamRef][]producer{}, drifts: map[string]*driftGroup{}}
 	if err := b.build(); err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -65,14 +64,13 @@ func New(plan *job.Job, c Config) (*Job, error) {
 }
 
 // Run drives the job to the end of its input and commits its sinks, or until the
-// context is done. Whatever went wrong, its sinks are then aborted and all its
-// goroutines have ended.
+// context is done. All its goroutines have ended then.
 func (j *Job) Run(ctx context.Context) error {
-	stopWatch := context.AfterFunc(ctx, func() {
-		j.sched.stop(context.Cause(ctx))
-		j.closeSources() // so that no reader waits any longer
-	})
+	stopWatch := context.AfterFunc(ctx, func() { j.sched.stop(context.Cause(ctx)) })
 	defer stopWatch()
+	if err := j.recover(); err != nil {
+		return err
+	}
 	if err := j.sched.run(j.config.Workers); err != nil {
 		return err
 	}
@@ -83,6 +81,9 @@ func (j *Job) Run(ctx context.Context) error {
 // that follows from a generator (nil: downstream first), until nothing is left to
 // do. If the input has ended then, the sinks are committed.
 func (j *Job) Drive(order *rand.Rand) error {
+	if err := j.recover(); err != nil {
+		return err
+	}
 	if err := j.sched.drive(order); err != nil {
 		return err
 	}
@@ -108,20 +109,50 @@ func (j *Job) MoveClock(now stream.ProcTime) error {
 	return nil
 }
 
-// Checkpoint starts a checkpoint at the sources; done gets the snapshot, from
-// some task, when all parts are there. It is an error while another is under way.
-func (j *Job) Checkpoint(done func(*Snapshot)) error { return j.check.trigger(done) }
+// Checkpoint has a checkpoint taken, behind one that is under way; done is called,
+// from some goroutine of the job, when it is durable and the sinks have committed
+// it, or with why it came to nothing.
+func (j *Job) Checkpoint(done func(error)) error { return j.check.ask(done) }
 
-// sinkEnded ends the job when the last sink has all its records.
+// sinkEnded ends the job when the last sink has all its records: at once, or with a
+// last checkpoint.
 func (j *Job) sinkEnded() {
-	if j.openSinks.Add(-1) == 0 {
-		j.sched.stop(nil)
+	if j.openSinks.Add(-1) > 0 {
+		return
 	}
+	if j.coordinator != nil {
+		j.check.end()
+		return
+	}
+	j.sched.stop(nil)
 }
 
-func (j *Job) commit() error {
-	if j.committed {
+// recover commits what the checkpoint that the job goes on from had left to commit,
+// and notes that, before any sink is opened: opening one gives up what it does not
+// know to be committed.
+func (j *Job) recover() error {
+	if j.recovered || j.coordinator == nil || j.coordinator.isCommitted() {
 		return nil
+	}
+	for _, s := range j.sinks {
+		if err := s.Recover(s.from); err != nil {
+			return fmt.Errorf("sink %s: %w", s.name, err)
+		}
+	}
+	j.recovered = true
+	return j.coordinator.note(j.coordinator.last.Epoch)
+}
+
+// commit makes all sinks' results visible at the end of a job without checkpoints;
+// with them the last one has done so.
+func (j *Job) commit() error {
+	if j.committed || j.coordinator != nil {
+		return nil
+	}
+	for _, s := range j.sinks {
+		if _, err := s.Handover(true); err != nil {
+			return fmt.Errorf("sink %s: %w", s.name, err)
+		}
 	}
 	for _, s := range j.sinks {
 		if err := s.Commit(); err != nil {
@@ -132,6 +163,14 @@ func (j *Job) commit() error {
 	return nil
 }
 
+// release sets free whoever waits for the outside world, as the job has failed.
+func (j *Job) release() {
+	_ = j.closeSources() // Close closes them again, and tells
+	for _, s := range j.sinks {
+		s.Interrupt()
+	}
+}
+
 func (j *Job) closeSources() error {
 	var errs []error
 	for _, s := range j.sources {
@@ -140,13 +179,18 @@ func (j *Job) closeSources() error {
 	return errors.Join(errs...)
 }
 
-// Close gives everything back. Sinks that were not committed are aborted.
+// Close gives everything back. Without checkpoints, sinks that were not committed
+// are aborted; with them, what was handed over stays for the run that goes on.
 func (j *Job) Close() error {
 	j.sched.stop(errors.New("the job was closed"))
 	j.sched.clock.Alarm(0, nil)
 	errs := []error{j.closeSources()}
 	for _, s := range j.sinks {
-		errs = append(errs, s.Abort())
+		if j.coordinator != nil {
+			errs = append(errs, s.Close())
+		} else {
+			errs = append(errs, s.Abort())
+		}
 	}
 	for _, g := range j.guests {
 		errs = append(errs, g.Close())

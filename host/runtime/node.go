@@ -91,6 +91,7 @@ type scheduler struct {
 	err      error           // why it stopped; guarded by mu
 	alarm    stream.ProcTime // when the clock will ring; guarded by mu
 	quit     chan struct{}   // closed at stop, for I/O tasks
+	failed   func()          // called once, when it stops with an error
 }
 
 func newScheduler(clock stream.Clock) *scheduler {
@@ -205,15 +206,23 @@ func (s *scheduler) workIO(n *node) {
 
 // stop ends the job; the first cause counts, nil being success.
 func (s *scheduler) stop(err error) {
+	if s.halt(err) && err != nil && s.failed != nil {
+		s.failed()
+	}
+}
+
+// halt is true if the scheduler had not stopped.
+func (s *scheduler) halt(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped.Load() {
-		return
+		return false
 	}
 	s.err = err
 	s.stopped.Store(true)
 	close(s.quit)
 	s.cond.Broadcast()
+	return true
 }
 
 func (s *scheduler) cause() error {

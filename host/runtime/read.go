@@ -13,7 +13,7 @@ import (
 type readTask struct {
 	name   string
 	source connector.Source
-	start  connector.Position
+	start  []connector.SplitPosition
 	pipes  []*pipe[*chunk] // one for each decoder
 	next   int
 	opened bool

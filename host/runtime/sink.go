@@ -26,7 +26,7 @@ type sinkOperator struct {
 // block is what a sink's writer gets: encoded records, then perhaps a barrier or
 // the end.
 type block struct {
-	data    []byte
+	connector.Records
 	barrier int64 // epoch, 0: none
 	end     bool
 }
@@ -40,7 +40,8 @@ func (o *sinkOperator) rows(_ side, b *stream.Batch, from, to int) (int, error) 
 			o.stats.Records.Add(int64(i - from))
 			return i, nil
 		}
-		o.block.data = append(o.encoder.Append(o.block.data, b.Row(i)), '\n')
+		o.block.Data = append(o.encoder.Append(o.block.Data, b.Row(i)), '\n')
+		o.block.Ends = append(o.block.Ends, uint32(len(o.block.Data)))
 	}
 	o.stats.Records.Add(int64(to - from))
 	return to, nil
@@ -56,14 +57,15 @@ func (o *sinkOperator) hasRoom() bool {
 		if !ok {
 			return false
 		}
-		*b = block{data: b.data[:0]}
+		b.Reset()
+		b.barrier, b.end = 0, false
 		o.block = b
 	}
 	return true
 }
 
 func (o *sinkOperator) isDue() bool {
-	return len(o.block.data) >= blockBytes || o.block.barrier != 0 || o.block.end
+	return len(o.block.Data) >= blockBytes || o.block.barrier != 0 || o.block.end
 }
 
 func (o *sinkOperator) advance(t stream.EventTime) (bool, error) {
@@ -88,8 +90,8 @@ func (o *sinkOperator) end() error {
 // drain hands the block on when it is full, and makes sure that there is one: a
 // barrier or the end needs a place to stand.
 func (o *sinkOperator) drain(all bool) bool {
-	if o.block != nil && (o.isDue() || all && len(o.block.data) > 0) {
-		o.stats.Bytes.Add(int64(len(o.block.data)))
+	if o.block != nil && (o.isDue() || all && len(o.block.Data) > 0) {
+		o.stats.Bytes.Add(int64(len(o.block.Data)))
 		o.pipe.send(o.block)
 		o.block = nil
 	}
@@ -99,46 +101,63 @@ func (o *sinkOperator) drain(all bool) bool {
 // writeTask is the I/O task of a sink.
 type writeTask struct {
 	name    string
+	node    *node
 	sink    connector.Sink
-	start   int64 // the hand-over to go on from
+	start   []byte // the hand-over to go on from
 	pipe    *pipe[*block]
 	check   *checkpoints
 	opened  bool
+	ended   bool
 	onEnded func()
 }
 
 func (t *writeTask) step() (outcome, error) {
+	more, err := t.work()
+	if err != nil {
+		return outcome{}, fmt.Errorf("sink %s: %w", t.name, err)
+	}
+	return outcome{more: more}, nil
+}
+
+func (t *writeTask) work() (more bool, err error) {
 	if !t.opened {
 		if err := t.sink.Open(t.start); err != nil {
-			return outcome{}, fmt.Errorf("sink %s: %w", t.name, err)
+			return false, err
 		}
 		t.opened = true
 	}
+	if epoch := t.check.toCommit(t.name); epoch != 0 {
+		if err := t.sink.Commit(); err != nil {
+			return false, err
+		}
+		t.check.committed(t.name, epoch)
+	}
 	b, ok := t.pipe.receive()
 	if !ok {
-		return outcome{}, nil
+		return false, nil
 	}
 	if err := t.write(b); err != nil {
-		return outcome{}, fmt.Errorf("sink %s: %w", t.name, err)
+		return false, err
 	}
 	t.pipe.giveBack(b)
-	return outcome{more: true}, nil
+	return true, nil
 }
 
 func (t *writeTask) write(b *block) error {
-	if len(b.data) > 0 {
-		if err := t.sink.Write(b.data); err != nil {
+	if b.Len() > 0 {
+		if err := t.sink.Write(&b.Records); err != nil {
 			return err
 		}
 	}
 	if b.barrier != 0 {
-		handover, err := t.sink.Handover()
+		handover, err := t.sink.Handover(t.ended)
 		if err != nil {
 			return err
 		}
-		t.check.sink(t.name, handover)
+		t.check.sink(t.name, b.barrier, handover)
 	}
 	if b.end {
+		t.ended = true
 		t.onEnded()
 	}
 	return nil

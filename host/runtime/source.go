@@ -22,12 +22,21 @@ type sourceTask struct {
 	check *checkpoints
 	stats *SourceStats
 
-	next     int // decoder whose batch comes next
+	next    int // decoder whose batch comes next
+	splits  []*sourceSplit
+	split   *sourceSplit // of the batch before
+	ended   bool
+	started bool
+	flush   flushTimer
+	skipped func(error) // tells of a record that was skipped
+}
+
+// sourceSplit is how far a split has come.
+type sourceSplit struct {
+	name     string
 	position connector.Position
 	ended    bool
-	started  bool
-	flush    flushTimer
-	skipped  func(error) // tells of a record that was skipped
+	marks    *splitMarks
 }
 
 // SourceStats counts what a source has read so far.
@@ -47,13 +56,12 @@ func (t *sourceTask) step() (outcome, error) {
 			t.marks.tick(nil)
 			return t.wait()
 		}
-		if t.marks.owed {
-			t.marks.putIdle(t.out.batch)
+		if t.marks.settle(t.out.batch) {
 			t.report()
 			continue
 		}
 		if epoch := t.check.requested(t.name); epoch != 0 {
-			t.check.source(t.name, epoch, sourceState{Position: t.position, Ended: t.ended, MaxTime: t.marks.max})
+			t.check.source(t.name, epoch, t.state())
 			t.out.seal(epoch)
 			continue
 		}
@@ -109,8 +117,9 @@ func (t *sourceTask) report() {
 // take puts a decoded batch out: the output's batch, which is empty, and the
 // decoder's change places.
 func (t *sourceTask) take(d *decoded) error {
+	split := t.splitOf(d.split)
 	for _, f := range d.faults {
-		err := &RecordError{Source: t.name, Record: f.record, Err: f.err}
+		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
 		if !t.skip {
 			return err
 		}
@@ -118,11 +127,17 @@ func (t *sourceTask) take(d *decoded) error {
 		t.skipped(err)
 	}
 	t.out.batch, d.batch = d.batch, t.out.batch
-	t.marks.stamp(t.out.batch)
+	t.marks.stamp(t.out.batch, split.marks)
 	t.stats.Records.Add(int64(t.out.batch.Len()))
-	t.stats.Bytes.Add(d.end.Offset - t.position.Offset)
+	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
-	t.position = d.end
+	if !d.ended {
+		split.position = d.end
+	}
+	if d.closed {
+		split.ended = true
+		t.marks.remove(t.out.batch, split.marks)
+	}
 	if d.ended {
 		t.end()
 	}
@@ -132,6 +147,55 @@ func (t *sourceTask) take(d *decoded) error {
 		t.next = (t.next + 1) % len(t.in)
 	}
 	return nil
+}
+
+// splitOf finds a split, or makes it known: from now on it holds time back.
+func (t *sourceTask) splitOf(name string) *sourceSplit {
+	if t.split != nil && t.split.name == name {
+		return t.split
+	}
+	for _, s := range t.splits {
+		if s.name == name {
+			t.split = s
+			return s
+		}
+	}
+	t.split = t.addSplit(splitState{SplitPosition: connector.SplitPosition{Split: name}, MaxTime: stream.MinTime})
+	return t.split
+}
+
+func (t *sourceTask) addSplit(from splitState) *sourceSplit {
+	s := &sourceSplit{name: from.Split, position: from.Position, ended: from.Ended}
+	if !s.ended {
+		s.marks = t.marks.add(from.MaxTime)
+	}
+	t.splits = append(t.splits, s)
+	return s
+}
+
+// restore has the source go on from a checkpoint; nil: it begins.
+func (t *sourceTask) restore(from *checkpoint.Source) {
+	if from == nil {
+		return
+	}
+	at := positions(from)
+	for i, s := range from.Splits {
+		t.addSplit(splitState{at[i], stream.EventTime(s.MaxTime)})
+		t.stats.Bytes.Add(at[i].Offset)
+	}
+}
+
+// state is the source's part of a checkpoint.
+func (t *sourceTask) state() sourceState {
+	state := sourceState{Ended: t.ended}
+	for _, s := range t.splits {
+		max := stream.MinTime
+		if s.marks != nil {
+			max = s.marks.max
+		}
+		state.Splits = append(state.Splits, splitState{connector.SplitPosition{Split: s.name, Position: s.position, Ended: s.ended}, max})
+	}
+	return state
 }
 
 func (t *sourceTask) end() {
@@ -144,13 +208,18 @@ func (t *sourceTask) end() {
 // RecordError is a record that a source could not decode.
 type RecordError struct {
 	Source string
-	Record int64 // number from 0
+	Split  string // "" where the source has only one, a file
+	Record int64  // number in the split from 0, since the job began
+	Offset int64  // of the record in its split
 	Err    error
 }
 
 // Error names the source and the record; a file's line is the record's number
 // and one.
 func (e *RecordError) Error() string {
+	if e.Split != "" {
+		return fmt.Sprintf("source %s: %s, offset %d: %v", e.Source, e.Split, e.Offset, e.Err)
+	}
 	return fmt.Sprintf("source %s: line %d: %v", e.Source, e.Record+1, e.Err)
 }
 

@@ -9,25 +9,34 @@ import (
 
 // watermarks is a source's part in event time: Flink's bounded-out-of-orderness
 // generator with either way of emitting, idleness, and the stamps of ingestion
-// time. A file is one split of the source's multiplexer.
+// time. Each split has its own generator and its own idleness, and the source's
+// multiplexer combines them.
 //
-// The greatest time is part of a checkpoint, so that the result of a job whose
-// watermarks move on every record stays a function of its input.
+// The greatest time of a split is part of a checkpoint, so that the result of a job
+// whose watermarks move on every record stays a function of its input.
 type watermarks struct {
 	clock     stream.Clock
 	delay     int64 // ms
 	onEvent   bool
-	off       bool // only the end of input moves time; the source may be idle
-	ingestion bool // records get the clock's time as they are read
-	pauses    bool // the clock of idleness stops while the source is held back
+	off       bool  // only the end of input moves time; the source may be idle
+	ingestion bool  // records get the clock's time as they are read
+	pauses    bool  // the clock of idleness stops while the source is held back
+	idleAfter int64 // ms; 0: never
 
+	combined stream.Multiplexer
+	splits   []*splitMarks
+	probed   stream.ProcTime // when the last periodic look was
+	held     bool
+	ended    bool
+}
+
+// splitMarks is what time has come to in one split.
+type splitMarks struct {
+	handle int // in the multiplexer
 	max    stream.EventTime
-	splits stream.Multiplexer
-	split  int
 	idler  stream.IdleTimer
-	owed   bool            // the source is idle, and had no room to say so
-	probed stream.ProcTime // when the last periodic look was
-	ended  bool
+	owed   bool // it is idle, and there was no room to say so
+	idle   bool
 }
 
 // periodicMillis is Flink's pipeline.auto-watermark-interval.
@@ -36,40 +45,73 @@ const periodicMillis = 200
 func newWatermarks(s *job.Source, clock stream.Clock, pauses bool, r stream.CombineRules) watermarks {
 	m := watermarks{
 		clock: clock, off: true, ingestion: s.IngestionTime, pauses: pauses,
-		max: stream.MinTime, probed: clock.Now(), splits: stream.NewMultiplexer(r),
+		probed: clock.Now(), combined: stream.NewMultiplexer(r),
 	}
-	m.split = m.splits.Add()
 	if w := s.Watermark; w != nil {
 		m.off = w.Strategy == job.NoWatermarks
-		m.delay, m.onEvent, m.idler = w.MaxOutOfOrderness, w.OnEvent, stream.NewIdleTimer(w.IdleTimeout)
+		m.delay, m.onEvent, m.idleAfter = w.MaxOutOfOrderness, w.OnEvent, w.IdleTimeout
 	}
 	return m
 }
 
+// add makes a split known whose greatest time so far is known: MinTime if it had no
+// record yet.
+func (m *watermarks) add(max stream.EventTime) *splitMarks {
+	s := &splitMarks{handle: m.combined.Add(), max: max, idler: stream.NewIdleTimer(m.idleAfter)}
+	if m.held && m.pauses {
+		s.idler.Hold(true, m.clock.Now())
+	}
+	m.splits = append(m.splits, s)
+	return s
+}
+
+// remove takes a split out that has ended; the others decide from now on.
+func (m *watermarks) remove(b *stream.Batch, s *splitMarks) {
+	m.splits = slices.DeleteFunc(m.splits, func(o *splitMarks) bool { return o == s })
+	if len(m.splits) > 0 {
+		m.put(b, m.combined.Remove(s.handle))
+	}
+}
+
 // last is the watermark that was put out last.
-func (m *watermarks) last() stream.EventTime { return m.splits.Watermark() }
+func (m *watermarks) last() stream.EventTime { return m.combined.Watermark() }
 
 // isIdle tells whether the source has said that it is idle.
-func (m *watermarks) isIdle() bool { return m.splits.Idle() }
+func (m *watermarks) isIdle() bool { return m.combined.Idle() }
 
 // reached is the watermark that follows from the records so far, whether it was
 // put out yet or not; MinTime if there is none.
 func (m *watermarks) reached() stream.EventTime {
-	if m.off || m.max == stream.MinTime {
+	least, some := stream.MaxTime, false
+	for _, s := range m.splits {
+		if !s.idle {
+			least, some = min(least, m.reachedBy(s)), true
+		}
+	}
+	if !some {
 		return stream.MinTime
 	}
-	return m.max.Add(-m.delay).Add(-1)
+	return least
 }
 
-// resume puts out the watermark that a checkpoint's greatest time stands for.
+func (m *watermarks) reachedBy(s *splitMarks) stream.EventTime {
+	if m.off || s.max == stream.MinTime {
+		return stream.MinTime
+	}
+	return s.max.Add(-m.delay).Add(-1)
+}
+
+// resume puts out the watermark that a checkpoint's greatest times stand for.
 func (m *watermarks) resume(b *stream.Batch) {
-	if m.reached() != stream.MinTime {
-		m.emit(b)
+	for _, s := range m.splits {
+		if m.reachedBy(s) != stream.MinTime {
+			m.emit(b, s)
+		}
 	}
 }
 
-// stamp sets the marks for the rows of a batch that has none.
-func (m *watermarks) stamp(b *stream.Batch) {
+// stamp sets the marks for the rows of a batch of a split that has none.
+func (m *watermarks) stamp(b *stream.Batch, s *splitMarks) {
 	if m.ingestion {
 		now := stream.EventTime(m.clock.Now())
 		for i := range b.Len() {
@@ -77,29 +119,30 @@ func (m *watermarks) stamp(b *stream.Batch) {
 		}
 	}
 	if b.Len() > 0 {
-		m.idler.Activity()
+		s.idler.Activity()
 	}
 	switch {
 	case m.off:
 	case m.onEvent:
-		m.stampOnEvent(b)
+		m.stampOnEvent(b, s)
 	default:
 		for i := range b.Len() {
-			m.max = max(m.max, b.Time(i))
+			s.max = max(s.max, b.Time(i))
 		}
 	}
 	m.tick(b)
 }
 
-// stampOnEvent marks the watermark behind each row that raises it. If the source
-// was idle, the news that it is not comes before the first of them.
-func (m *watermarks) stampOnEvent(b *stream.Batch) {
-	before, last := len(b.Marks), m.last()
-	m.max, last = b.StampOnEvent(m.max, last, m.delay)
-	if last == m.last() {
+// stampOnEvent marks the watermark behind each row that raises the source's. If
+// the source was idle, the news that it is not comes before the first of them.
+func (m *watermarks) stampOnEvent(b *stream.Batch, s *splitMarks) {
+	before, was := len(b.Marks), s.max
+	s.max, _ = b.StampOnEvent(s.max, m.last(), m.combined.Others(s.handle), m.delay)
+	if s.max == was {
 		return
 	}
-	if m.splits.Advance(m.split, last).StatusChange {
+	s.idle = false
+	if m.combined.Advance(s.handle, m.reachedBy(s)).StatusChange && len(b.Marks) > before {
 		b.Marks = slices.Insert(b.Marks, before, stream.Mark{At: b.Marks[before].At, Kind: stream.MarkActive})
 	}
 }
@@ -107,13 +150,17 @@ func (m *watermarks) stampOnEvent(b *stream.Batch) {
 // hold tells that the source takes no records though there may be some, because
 // of its readers or its group; or that it goes on.
 func (m *watermarks) hold(held bool) {
-	if m.pauses && m.idler.Enabled() && held != m.idler.Held() {
-		m.idler.Hold(held, m.clock.Now())
+	if !m.pauses || m.idleAfter == 0 || held == m.held {
+		return
+	}
+	m.held = held
+	for _, s := range m.splits {
+		s.idler.Hold(held, m.clock.Now())
 	}
 }
 
-// tick is the periodic look: it puts out the watermark, or that the source is
-// idle. Without a batch, as there is no room for it, idleness is owed.
+// tick is the periodic look: it puts out the watermark, or that splits are idle.
+// Without a batch, as there is no room for it, idleness is owed.
 func (m *watermarks) tick(b *stream.Batch) {
 	if !m.looks() {
 		return
@@ -123,34 +170,48 @@ func (m *watermarks) tick(b *stream.Batch) {
 		return
 	}
 	m.probed = now
-	switch isIdle := m.idler.Probe(now); {
-	case b == nil:
-		m.owed = isIdle && !m.isIdle()
-	case !isIdle:
-		m.emit(b)
-	case !m.isIdle():
-		m.putIdle(b)
+	for _, s := range m.splits {
+		switch isIdle := s.idler.Probe(now); {
+		case b == nil:
+			s.owed = isIdle && !s.idle
+		case !isIdle:
+			m.emit(b, s)
+		case !s.idle:
+			m.putIdle(b, s)
+		}
 	}
 }
 
 // looks tells whether there is something to look for periodically.
 func (m *watermarks) looks() bool {
-	return !m.ended && (m.idler.Enabled() || !m.off && !m.onEvent)
+	return !m.ended && (m.idleAfter > 0 || !m.off && !m.onEvent)
 }
 
-// emit puts the watermark out if it has risen; a source that was idle is active
-// then.
-func (m *watermarks) emit(b *stream.Batch) {
-	w := m.reached()
+// emit puts the watermark out if a split has raised it; a source that was idle is
+// active then.
+func (m *watermarks) emit(b *stream.Batch, s *splitMarks) {
+	w := m.reachedBy(s)
 	if w == stream.MinTime {
 		return
 	}
-	m.put(b, m.splits.Advance(m.split, w))
+	s.idle = false
+	m.put(b, m.combined.Advance(s.handle, w))
 }
 
-func (m *watermarks) putIdle(b *stream.Batch) {
-	m.owed = false
-	m.put(b, m.splits.SetIdle(m.split))
+// settle puts out the idleness that is owed; false if none was.
+func (m *watermarks) settle(b *stream.Batch) (owed bool) {
+	for _, s := range m.splits {
+		if s.owed {
+			m.putIdle(b, s)
+			owed = true
+		}
+	}
+	return owed
+}
+
+func (m *watermarks) putIdle(b *stream.Batch, s *splitMarks) {
+	s.owed, s.idle = false, true
+	m.put(b, m.combined.SetIdle(s.handle))
 }
 
 // put marks what the multiplexer answered.
@@ -169,8 +230,8 @@ func (m *watermarks) put(b *stream.Batch, out stream.ValveOutput) {
 // end puts out that there is nothing to come: the source is active, at the end
 // of time.
 func (m *watermarks) end(b *stream.Batch) {
-	m.ended, m.owed = true, false
-	m.put(b, m.splits.Advance(m.split, stream.MaxTime))
+	m.ended, m.splits = true, nil
+	m.put(b, m.combined.End())
 }
 
 // deadline is when a source without records has to look again; 0: never.

@@ -94,16 +94,16 @@ func (b *Batch) Mark(kind MarkKind, value int64) {
 }
 
 // StampOnEvent marks, behind each row whose event time is the greatest so far,
-// the watermark that follows: that time less delay (ms) and one. It takes and
-// returns the greatest time and the last watermark; rows without event time are
-// passed over.
-func (b *Batch) StampOnEvent(greatest, last EventTime, delay int64) (EventTime, EventTime) {
+// the watermark that follows: that time less delay (ms) and one, held at a ceiling.
+// It takes and returns the greatest time and the last watermark; rows without event
+// time are passed over.
+func (b *Batch) StampOnEvent(greatest, last, ceiling EventTime, delay int64) (EventTime, EventTime) {
 	for i, t := range b.times {
 		if t <= greatest {
 			continue
 		}
 		greatest = t
-		if w := t.Add(-delay).Add(-1); w > last {
+		if w := min(t.Add(-delay).Add(-1), ceiling); w > last {
 			last = w
 			b.Marks = append(b.Marks, Mark{At: int32(i + 1), Kind: MarkWatermark, Value: int64(w)})
 		}

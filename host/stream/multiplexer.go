@@ -62,6 +62,25 @@ func (m *Multiplexer) Advance(i int, t EventTime) ValveOutput {
 	return m.update()
 }
 
+// Others is the least watermark of the active splits other than one; MaxTime if
+// there are none.
+func (m *Multiplexer) Others(i int) EventTime {
+	least := MaxTime
+	for o := range m.splits {
+		if s := &m.splits[o]; o != i && s.used && !s.isOff {
+			least = min(least, s.watermark)
+		}
+	}
+	return least
+}
+
+// End takes all splits out: the source has nothing to come, and is at the end of
+// time.
+func (m *Multiplexer) End() ValveOutput {
+	m.splits = append(m.splits[:0], split{watermark: MaxTime, used: true})
+	return m.update()
+}
+
 // SetIdle takes the news that a split is idle.
 func (m *Multiplexer) SetIdle(i int) ValveOutput {
 	m.splits[i].isOff = true

@@ -28,7 +28,7 @@ type record struct {
 func readAll(t *testing.T, path string, from connector.Position) []record {
 	t.Helper()
 	s := file.NewSource(path, "in.ndjson", recordMax)
-	if err := s.Open(from); err != nil {
+	if err := s.Open([]connector.SplitPosition{{Position: from}}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -127,12 +127,12 @@ func TestSourceErrors(t *testing.T) {
 		filepath.Join(dir, "absent"): "cannot read in.ndjson: no such file",
 		dir:                          "is a folder",
 	} {
-		if err := file.NewSource(path, "in.ndjson", recordMax).Open(connector.Position{}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := file.NewSource(path, "in.ndjson", recordMax).Open(nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
 	short := file.NewSource(write(t, "a\n"), "in.ndjson", recordMax)
-	if err := short.Open(connector.Position{Offset: 3, Record: 1}); err == nil || !strings.Contains(err.Error(), "only 2 bytes") {
+	if err := short.Open([]connector.SplitPosition{{Position: connector.Position{Offset: 3, Record: 1}}}); err == nil || !strings.Contains(err.Error(), "only 2 bytes") {
 		t.Errorf("a file that has shrunk: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestCloseFreesOpen(t *testing.T) {
 	must(t, syscall.Mkfifo(path, 0o600))
 	s := file.NewSource(path, "pipe", recordMax)
 	opened := make(chan error)
-	go func() { opened <- s.Open(connector.Position{}) }()
+	go func() { opened <- s.Open(nil) }()
 	for {
 		must(t, s.Close())
 		select {
@@ -176,6 +176,25 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
+// records are records as a sink takes them, with their newlines.
+func records(text string) *connector.Records {
+	r := &connector.Records{Data: []byte(text)}
+	for i := range text {
+		if text[i] == '\n' {
+			r.Ends = append(r.Ends, uint32(i+1))
+		}
+	}
+	return r
+}
+
+// finish hands everything over and commits it.
+func finish(s *file.Sink) error {
+	if _, err := s.Handover(true); err != nil {
+		return err
+	}
+	return s.Commit()
+}
+
 // TestSinkAppearsAtCommit also shows that the folder is made and that a former
 // file stays until then.
 func TestSinkAppearsAtCommit(t *testing.T) {
@@ -183,12 +202,12 @@ func TestSinkAppearsAtCommit(t *testing.T) {
 	for _, text := range []string{"first\n", "second\n"} {
 		before := content(t, path)
 		s := file.NewSink(path, "out/result.ndjson")
-		must(t, s.Open(0))
-		must(t, s.Write([]byte(text)))
+		must(t, s.Open(nil))
+		must(t, s.Write(records(text)))
 		if got := content(t, path); got != before {
 			t.Fatalf("before commit it is %q, was %q", got, before)
 		}
-		must(t, s.Commit())
+		must(t, finish(s))
 		if got := content(t, path); got != text {
 			t.Fatalf("after commit it is %q", got)
 		}
@@ -203,8 +222,8 @@ func TestSinkAborted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.ndjson")
 	must(t, os.WriteFile(path, []byte("old\n"), 0o600))
 	s := file.NewSink(path, "result.ndjson")
-	must(t, s.Open(0))
-	must(t, s.Write([]byte("new\n")))
+	must(t, s.Open(nil))
+	must(t, s.Write(records("new\n")))
 	must(t, s.Abort())
 	if entries, _ := os.ReadDir(filepath.Dir(path)); content(t, path) != "old\n" || len(entries) != 1 {
 		t.Fatalf("%q, %v", content(t, path), entries)
@@ -215,17 +234,17 @@ func TestSinkAborted(t *testing.T) {
 func TestSinkGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.ndjson")
 	s := file.NewSink(path, "result.ndjson")
-	must(t, s.Open(0))
-	must(t, s.Write([]byte("kept\n")))
-	handover, err := s.Handover()
+	must(t, s.Open(nil))
+	must(t, s.Write(records("kept\n")))
+	handover, err := s.Handover(false)
 	must(t, err)
-	must(t, s.Write([]byte("forgotten\n")))
+	must(t, s.Write(records("forgotten\n")))
 	s.Kill()
 
 	again := file.NewSink(path, "result.ndjson")
 	must(t, again.Open(handover))
-	must(t, again.Write([]byte("added\n")))
-	must(t, again.Commit())
+	must(t, again.Write(records("added\n")))
+	must(t, finish(again))
 	if got := content(t, path); got != "kept\nadded\n" {
 		t.Fatalf("%q", got)
 	}
@@ -241,7 +260,7 @@ func TestSinkErrors(t *testing.T) {
 		dir:                               "is a folder",
 		filepath.Join(dir, "file", "sub"): "cannot make the folder",
 	} {
-		if err := file.NewSink(path, "result.ndjson").Open(0); err == nil || !strings.Contains(err.Error(), want) {
+		if err := file.NewSink(path, "result.ndjson").Open(nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}

@@ -1,12 +1,15 @@
 package file
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/wasmstream/wasmstream/host/connector"
 )
 
 // Sink writes lines to a file that appears when all is written.
@@ -26,6 +29,8 @@ type Sink struct {
 	target string   // that path without symbolic links, once it is open
 	file   *os.File // nil: not open
 	bytes  int64
+	last   handover // the last one given out
+	done   bool     // the file stands at its name
 }
 
 // NewSink makes a sink for the file at path; shown is the path as the user wrote
@@ -33,8 +38,15 @@ type Sink struct {
 func NewSink(path, shown string) *Sink { return &Sink{path: path, shown: shown} }
 
 // Open implements connector.Sink. It makes the folder if there is none.
-func (s *Sink) Open(handover int64) error {
-	var err error
+func (s *Sink) Open(from []byte) error {
+	h, err := readHandover(from)
+	if err != nil {
+		return fmt.Errorf("cannot go on with %s: %w", s.shown, err)
+	}
+	if h.final { // Recover has put the file in place
+		s.last, s.done = h, true
+		return nil
+	}
 	if s.target, err = Target(s.path); err != nil {
 		return fmt.Errorf("cannot write %s: %w", s.shown, err)
 	}
@@ -49,8 +61,11 @@ func (s *Sink) Open(handover int64) error {
 	case err != nil:
 		return explain(err, "cannot write", s.shown)
 	}
-	s.file, s.bytes = f, handover
-	return s.cutBack(handover)
+	s.file, s.bytes, s.last = f, h.bytes, h
+	if err := s.cutBack(h.bytes); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(part)) // or a power cut leaves the bytes without a name
 }
 
 // retriesMax bounds how often a part file may change hands while it is opened; each
@@ -126,8 +141,8 @@ func (s *Sink) cutBack(handover int64) error {
 }
 
 // Write implements connector.Sink.
-func (s *Sink) Write(b []byte) error {
-	n, err := s.file.Write(b)
+func (s *Sink) Write(r *connector.Records) error {
+	n, err := s.file.Write(r.Data)
 	s.bytes += int64(n)
 	if err != nil {
 		return explain(err, "cannot write", s.shown)
@@ -135,26 +150,94 @@ func (s *Sink) Write(b []byte) error {
 	return nil
 }
 
-// Handover implements connector.Sink: the bytes written so far.
-func (s *Sink) Handover() (int64, error) {
-	if err := s.file.Sync(); err != nil {
-		return 0, explain(err, "cannot write", s.shown)
+// Handover implements connector.Sink: the bytes written so far. A final one also
+// has the file ready to get its name, so that nothing but that can fail later.
+func (s *Sink) Handover(final bool) ([]byte, error) {
+	if s.done {
+		return s.last.append(nil), nil
 	}
-	return s.bytes, nil
+	if final {
+		if err := s.keepMode(); err != nil {
+			return nil, explain(err, "cannot write", s.shown)
+		}
+	}
+	if err := s.file.Sync(); err != nil {
+		return nil, explain(err, "cannot write", s.shown)
+	}
+	s.last = handover{bytes: s.bytes, final: final}
+	return s.last.append(nil), nil
 }
 
-// Commit implements connector.Sink. The file is durable before it gets its name,
-// so that it is complete even after a power cut, and keeps its lock until after.
+// Commit implements connector.Sink: the file of a final hand-over gets its name. It
+// is durable before, so that it is complete even after a power cut, and keeps its
+// lock until after.
 func (s *Sink) Commit() error {
-	if err := errors.Join(s.keepMode(), s.file.Sync()); err != nil {
-		return explain(err, "cannot write", s.shown)
+	if !s.last.final || s.done {
+		return nil
 	}
 	part := Part(s.target)
 	err := s.moved(func() error { return os.Rename(part, s.target) })
 	if err != nil {
 		return fmt.Errorf("cannot put %s in place: %w", s.shown, err)
 	}
+	s.done = true
 	return syncFolder(filepath.Dir(s.target))
+}
+
+// Recover implements connector.Sink. A part file that is not there any more was put
+// in place by the run that was killed; what stands at the name tells.
+func (s *Sink) Recover(from []byte) error {
+	h, err := readHandover(from)
+	if err != nil || !h.final {
+		return err
+	}
+	if s.target, err = Target(s.path); err != nil {
+		return fmt.Errorf("cannot write %s: %w", s.shown, err)
+	}
+	part := Part(s.target)
+	_, err = os.Lstat(part)
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(s.target); err != nil || info.Size() != h.bytes {
+			return fmt.Errorf("the result %s is lost: the checkpoint says that its part file %s with %d bytes is complete, and neither that nor such a file in its place is there", s.shown, filepath.Base(part), h.bytes)
+		}
+		return nil
+	}
+	if s.file, err = openLocked(part); err != nil {
+		return explain(err, "cannot write", s.shown)
+	}
+	s.last = h
+	return errors.Join(s.cutBack(h.bytes), s.Commit())
+}
+
+// handover is where a part file stands.
+type handover struct {
+	bytes int64
+	final bool // nothing will be written any more
+}
+
+// handoverBytes is the length of a hand-over: its version, whether it is final, and
+// the bytes of the part file.
+const handoverBytes = 1 + 1 + 8
+
+const handoverVersion = 1
+
+func (h handover) append(b []byte) []byte {
+	final := byte(0)
+	if h.final {
+		final = 1
+	}
+	return binary.LittleEndian.AppendUint64(append(b, handoverVersion, final), uint64(h.bytes))
+}
+
+// readHandover reads what append wrote; nothing stands for the beginning.
+func readHandover(b []byte) (h handover, err error) {
+	if len(b) == 0 {
+		return h, nil
+	}
+	if len(b) != handoverBytes || b[0] != handoverVersion || b[1] > 1 || int64(binary.LittleEndian.Uint64(b[2:])) < 0 {
+		return h, errors.New("the checkpoint's hand-over is not one of a file sink of this version")
+	}
+	return handover{bytes: int64(binary.LittleEndian.Uint64(b[2:])), final: b[1] == 1}, nil
 }
 
 // moved moves the part file away, which a change does, and closes it: in this
@@ -194,6 +277,18 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// Interrupt implements connector.Sink. No call here waits for anybody.
+func (s *Sink) Interrupt() {}
+
+// Close implements connector.Sink: the part file stays, for a run that goes on from
+// a checkpoint.
+func (s *Sink) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.moved(func() error { return nil })
 }
 
 // Abort implements connector.Sink.

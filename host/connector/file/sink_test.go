@@ -18,7 +18,7 @@ import (
 func refused(t *testing.T, path, reason string) {
 	t.Helper()
 	s := file.NewSink(path, "shown.ndjson")
-	err := s.Open(0)
+	err := s.Open(nil)
 	if err == nil || !strings.Contains(err.Error(), "shown.ndjson") || !strings.Contains(err.Error(), reason) {
 		t.Errorf("%s: error %v, want one that says %q", path, err, reason)
 	}
@@ -36,13 +36,13 @@ func TestTwoRunsOfOneSink(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("old\n"), 0o600))
 	must(t, os.Symlink(path, link))
 	first := file.NewSink(path, "result.ndjson")
-	must(t, first.Open(0))
-	must(t, first.Write([]byte("first\n")))
+	must(t, first.Open(nil))
+	must(t, first.Write(records("first\n")))
 	for _, other := range []string{path, link} {
 		refused(t, other, "another run is writing it")
 	}
-	must(t, first.Write([]byte("more\n")))
-	must(t, first.Commit())
+	must(t, first.Write(records("more\n")))
+	must(t, finish(first))
 	if got := content(t, path); got != "first\nmore\n" {
 		t.Errorf("%q", got)
 	}
@@ -51,13 +51,13 @@ func TestTwoRunsOfOneSink(t *testing.T) {
 func TestAPartFileOfAKilledRunIsTakenOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.ndjson")
 	killed := file.NewSink(path, "result.ndjson")
-	must(t, killed.Open(0))
-	must(t, killed.Write([]byte("a line that is longer than the next run's\n")))
+	must(t, killed.Open(nil))
+	must(t, killed.Write(records("a line that is longer than the next run's\n")))
 	killed.Kill()
 	s := file.NewSink(path, "result.ndjson")
-	must(t, s.Open(0))
-	must(t, s.Write([]byte("new\n")))
-	must(t, s.Commit())
+	must(t, s.Open(nil))
+	must(t, s.Write(records("new\n")))
+	must(t, finish(s))
 	if got := content(t, path); got != "new\n" {
 		t.Errorf("%q", got)
 	}
@@ -73,11 +73,11 @@ func TestRunsThatEndWhileOthersBegin(t *testing.T) {
 		group.Go(func() {
 			for range 200 {
 				s := file.NewSink(path, "result.ndjson")
-				if s.Open(0) != nil {
+				if s.Open(nil) != nil {
 					continue
 				}
 				line := strings.Repeat(string(rune('a'+w)), 10) + "\n"
-				if err := s.Write([]byte(line)); err != nil {
+				if err := s.Write(records(line)); err != nil {
 					t.Error(err)
 				}
 				if w%2 == 0 {
@@ -87,7 +87,7 @@ func TestRunsThatEndWhileOthersBegin(t *testing.T) {
 					continue
 				}
 				turn.Lock()
-				if err := s.Commit(); err != nil {
+				if err := finish(s); err != nil {
 					t.Error(err)
 				} else if got, err := os.ReadFile(path); err != nil || string(got) != line {
 					t.Errorf("%q, %v, want %q", got, err, line)
@@ -175,9 +175,9 @@ func TestASinkBehindALink(t *testing.T) {
 	must(t, os.Symlink("deep", away))
 	for path, text := range map[string]string{link: "by a link\n", filepath.Join(away, "result.ndjson"): "by a folder\n"} {
 		s := file.NewSink(path, "shown.ndjson")
-		must(t, s.Open(0))
-		must(t, s.Write([]byte(text)))
-		must(t, s.Commit())
+		must(t, s.Open(nil))
+		must(t, s.Write(records(text)))
+		must(t, finish(s))
 		if got := content(t, target); got != text {
 			t.Errorf("%s: %q", path, got)
 		}
@@ -193,8 +193,8 @@ func TestASinkKeepsTheMode(t *testing.T) {
 	for _, mode := range []os.FileMode{0o600, 0o664, 0o444} {
 		must(t, os.Chmod(path, mode))
 		s := file.NewSink(path, "result.ndjson")
-		must(t, s.Open(0))
-		must(t, s.Commit())
+		must(t, s.Open(nil))
+		must(t, finish(s))
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
 			t.Errorf("mode %v, want %v", info.Mode(), mode)
 		}

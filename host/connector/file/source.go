@@ -53,7 +53,11 @@ func NewSource(path, shown string, recordMax int) *Source {
 func (s *Source) Size() int64 { return s.size }
 
 // Open implements connector.Source.
-func (s *Source) Open(at connector.Position) error {
+func (s *Source) Open(from []connector.SplitPosition) error {
+	at, err := position(from)
+	if err != nil {
+		return fmt.Errorf("cannot go on in %s: %w", s.shown, err)
+	}
 	f, err := os.Open(s.path)
 	if err != nil {
 		return explain(err, "cannot read", s.shown)
@@ -77,6 +81,17 @@ func (s *Source) Open(at connector.Position) error {
 		_, err = f.Seek(at.Offset, io.SeekStart)
 	}
 	return err
+}
+
+// position is that of the only split, which has no name.
+func position(from []connector.SplitPosition) (connector.Position, error) {
+	switch {
+	case len(from) == 0:
+		return connector.Position{}, nil
+	case len(from) > 1 || from[0].Split != "":
+		return connector.Position{}, errors.New("the checkpoint's positions are not those of one file")
+	}
+	return from[0].Position, nil
 }
 
 // explain says what failed with the path that the user knows.
@@ -209,6 +224,9 @@ func advice(length int64) string {
 	}
 	return fmt.Sprintf("; if it is meant to be so long, set record-bytes-max: %d%s beside the path, under the source's file", limit, unit)
 }
+
+// Checkpointed implements connector.Source.
+func (s *Source) Checkpointed([]connector.SplitPosition) {}
 
 // Close implements connector.Source.
 func (s *Source) Close() error {

@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// manifest is what the job goes on from; nil: it begins.
+func (b *builder) manifest() *checkpoint.Manifest {
+	if c := b.config.Checkpoints; c != nil && c.Restore != nil {
+		return &c.Restore.Manifest
+	}
+	return nil
+}
+
+// fits tells why a plan cannot go on from a checkpoint; nil if it can.
+func fits(m *checkpoint.Manifest, plan *job.Job) error {
+	if m.MaxParallelism != plan.MaxParallelism {
+		return fmt.Errorf("the checkpoint has %d key groups, and the job's max-parallelism is %d; it cannot be changed afterwards", m.MaxParallelism, plan.MaxParallelism)
+	}
+	layouts := map[string]string{}
+	for _, s := range m.Steps {
+		layouts[s.Name] = s.Layout
+	}
+	for _, step := range plan.Steps {
+		switch layout, ok := layouts[step.Name]; {
+		case !ok:
+			return fmt.Errorf("the checkpoint has no step %s", step.Name)
+		case layout != layoutOf(step):
+			return fmt.Errorf("the state of step %s is another now: the checkpoint has %q, the job %q", step.Name, layout, layoutOf(step))
+		}
+		delete(layouts, step.Name)
+	}
+	for name := range layouts {
+		return fmt.Errorf("the checkpoint has state of a step %s, which the job does not have", name)
+	}
+	return nil
+}
+
+// layoutOf says what a step's state is made of: a checkpoint of another layout
+// cannot be gone on from.
+func layoutOf(s *job.Step) string {
+	switch {
+	case s.Window != nil:
+		text := "key " + s.Input.Project(s.KeyBy).String() + ", window"
+		if f := s.Window.Function; f != nil {
+			text += " accumulator " + f.Accumulator.String()
+		}
+		for _, a := range s.Window.Aggregates {
+			text += fmt.Sprintf(" %s %s", a.Kind, a.Type)
+			if a.Column >= 0 {
+				text += " of " + s.Input.Fields()[a.Column].Type.String()
+			}
+		}
+		if s.Window.Options.Evictor != nil {
+			text += " records " + s.Input.String()
+		}
+		return text
+	case s.WindowJoin != nil:
+		return "window join " + s.WindowJoin.Left.Input.String() + " " + s.WindowJoin.Right.Input.String()
+	case s.IntervalJoin != nil:
+		return "interval join " + s.IntervalJoin.Left.Input.String() + " " + s.IntervalJoin.Right.Input.String()
+	}
+	return ""
+}
+
+// restoredSource is where a source goes on; nil: it begins.
+func (b *builder) restoredSource(name string) (*checkpoint.Source, error) {
+	m := b.manifest()
+	if m == nil {
+		return nil, nil
+	}
+	for i := range m.Sources {
+		if m.Sources[i].Name == name {
+			return &m.Sources[i], nil
+		}
+	}
+	return nil, fmt.Errorf("the checkpoint has no source of that name")
+}
+
+// positions are where the splits of a restored source go on.
+func positions(s *checkpoint.Source) (at []connector.SplitPosition) {
+	if s == nil {
+		return nil
+	}
+	for _, p := range s.Splits {
+		at = append(at, connector.SplitPosition{
+			Split: p.Name, Position: connector.Position{Offset: p.Offset, Record: p.Record}, Ended: p.Ended,
+		})
+	}
+	return at
+}
+
+// restoredSink is the hand-over that a sink goes on from; nil: it begins.
+func (b *builder) restoredSink(name string) ([]byte, error) {
+	m := b.manifest()
+	if m == nil {
+		return nil, nil
+	}
+	for _, s := range m.Sinks {
+		if s.Name == name {
+			return s.Handover, nil
+		}
+	}
+	return nil, fmt.Errorf("the checkpoint has no sink of that name")
+}
+
+// restoreState gives a task the key groups that it owns now.
+func (b *builder) restoreState(step string, backend state.Backend, owned groupRange) error {
+	m := b.manifest()
+	if m == nil {
+		return nil
+	}
+	for i := range m.Steps {
+		if m.Steps[i].Name == step {
+			return loadGroups(b.config.Checkpoints.Store, m.Steps[i].Files, backend, owned)
+		}
+	}
+	return nil
+}
