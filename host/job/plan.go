@@ -18,11 +18,74 @@ type Job struct {
 	MaxParallelism int           // the number of key groups
 	BufferTimeout  time.Duration // longest that a record waits for its batch to fill
 	Compatibility  Compatibility
-	Modules        []*Module // in the order of the file
-	Sources        []*Source // in the order of the file
-	Steps          []*Step   // upstream first
-	Sinks          []*Sink   // in the order of the file
-	Warnings       []Problem // what is allowed and probably not meant
+	Checkpoint     *Checkpoint // nil: none are made, and in Options.Test
+	Restart        Restart     // its strategy is NoRestart without a checkpoint, unless the job says otherwise, and in Options.Test
+	Modules        []*Module   // in the order of the file
+	Sources        []*Source   // in the order of the file
+	Steps          []*Step     // upstream first
+	Sinks          []*Sink     // in the order of the file
+	Warnings       []Problem   // what is allowed and probably not meant
+}
+
+// Guarantee is what becomes of a record when the job fails and goes on.
+type Guarantee uint8
+
+// The guarantees.
+const (
+	ExactlyOnce Guarantee = iota
+	AtLeastOnce
+	NoGuarantee // it may be lost, or come more than once
+)
+
+// String is the guarantee as the job file writes it.
+func (g Guarantee) String() string { return guaranteeWords[g] }
+
+var guaranteeWords = [...]string{ExactlyOnce: "exactly-once", AtLeastOnce: "at-least-once", NoGuarantee: "none"}
+
+// Checkpoint says where the job's state is kept and how often.
+type Checkpoint struct {
+	Dir               string        // a folder; absolute, or relative like Options.Dir
+	Shown             string        // as the job file writes it
+	Interval          time.Duration // from the start of one to that of the next
+	MinPause          time.Duration // at least from the end of one to the start of the next
+	Timeout           time.Duration // one that takes longer is given up, and has failed
+	TolerableFailures int           // more than so many failed ones in a row fail the job
+	Retained          int           // newest complete ones that are kept, at least 1
+	Mode              Guarantee     // of the state: ExactlyOnce, or AtLeastOnce (inputs do not wait for each other's barriers)
+	Line, Column      int           // of dir
+}
+
+// RestartStrategy says how often and when a job that failed is started again.
+type RestartStrategy uint8
+
+// The strategies.
+const (
+	NoRestart        RestartStrategy = iota // a failure ends the job
+	FixedDelay                              // Attempts times, each after Delay
+	ExponentialDelay                        // always, after a delay that grows from Initial to Max
+	FailureRate                             // after Delay, unless there are more than MaxFailures within Interval
+)
+
+// String is the strategy as the job file writes it.
+func (s RestartStrategy) String() string { return restartWords[s] }
+
+var restartWords = [...]string{NoRestart: "none", FixedDelay: "fixed-delay", ExponentialDelay: "exponential-delay", FailureRate: "failure-rate"}
+
+// Restart is a strategy with what belongs to it; other fields are zero.
+type Restart struct {
+	Strategy RestartStrategy
+	Delay    time.Duration // FixedDelay, FailureRate
+	// FixedDelay: restarts in the job's whole life; the failure after them ends it.
+	Attempts int
+	// ExponentialDelay: the first delay is Initial; each next one is Multiplier times
+	// that before, at most Max, until the job has run for ResetAfter without a
+	// failure. To each a random part of it of at most Jitter is added or taken away.
+	Initial, Max, ResetAfter time.Duration
+	Multiplier               float64 // at least 1
+	Jitter                   float64 // 0 to 1
+	// FailureRate: more than MaxFailures failures within Interval end the job.
+	MaxFailures int
+	Interval    time.Duration
 }
 
 // Module is a file of Wasm functions.
@@ -39,11 +102,14 @@ type Module struct {
 type Source struct {
 	Name          string
 	Connector     Connector
-	Schema        *stream.Schema // as declared: what the input's records have
-	Output        *stream.Schema // what the engine's rows have: the columns that anyone uses and the event-time column, in declared order
-	EventTime     int            // column of Output that holds the event time, -1 if none does
-	IngestionTime bool           // records are stamped as they are read
-	Watermark     *Watermark     // nil: only the end of input moves time
+	Schema        *stream.Schema   // as declared: what the input's records have
+	Output        *stream.Schema   // what the engine's rows have: the columns that anyone uses and the event-time column, in declared order, those of Metadata last
+	Value         *stream.Schema   // of Output the columns that are decoded from the record: all but those of Metadata
+	Metadata      []MetadataColumn // the columns of Output behind those of Value, in order
+	EventTime     int              // column of Output that holds the event time, -1 if none does
+	IngestionTime bool             // records are stamped as they are read
+	RecordTime    bool             // a record's event time is its Kafka timestamp: there is no event-time column and no ingestion-time
+	Watermark     *Watermark       // nil: only the end of input moves time
 	OnError       OnError
 	Line          int
 }
@@ -67,17 +133,28 @@ func (e OnError) String() string {
 
 // Connector is what a source reads or a sink writes; exactly one field is set.
 type Connector struct {
-	File *FileConnector
-	Test bool // driven by a scenario's script; Options.Test makes every connector so
+	File        *FileConnector
+	KafkaSource *KafkaSource // of sources
+	KafkaSink   *KafkaSink   // of sinks
+	Test        bool         // driven by a scenario's script; Options.Test makes every connector so
 }
 
-// FileConnector is one file of records.
+// FileConnector is one file of records, or with Rolling a folder of them.
 type FileConnector struct {
-	Path           string // absolute, or relative like Options.Dir
-	Shown          string // as the job file writes it
-	Format         string // "json": newline-delimited JSON
-	RecordBytesMax int    // sources only: longest record that is not an error
-	Line, Column   int    // of the path
+	Path           string   // absolute, or relative like Options.Dir
+	Shown          string   // as the job file writes it
+	Format         string   // "json": newline-delimited JSON
+	RecordBytesMax int      // sources only: longest record that is not an error
+	Rolling        *Rolling // sinks only: Path is a folder; nil: it is the file
+	Line, Column   int      // of the path
+}
+
+// Rolling cuts a sink's output into files of a folder, numbered in the order
+// of writing. A file is ended by the first of the two that is reached, at the
+// end of a record.
+type Rolling struct {
+	SizeBytes int64         // a file that has this many bytes takes no more
+	Interval  time.Duration // nor one that is this old, by the clock
 }
 
 // WatermarkStrategy is how a source's watermark follows from its records.
