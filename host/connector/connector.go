@@ -23,7 +23,10 @@ type Chunk struct {
 	// Split is the split that the records are of. The first chunk of a split may
 	// come without records, to make the split known before others move on.
 	Split string
-	Data  []byte
+	// Topic and Partition are the split's, where it is a partition of a topic.
+	Topic     string
+	Partition int32
+	Data      []byte
 	// Ends has, for each record, the offset in Data behind it, its delimiter
 	// included.
 	Ends []uint32
@@ -43,6 +46,9 @@ type Chunk struct {
 	Fault error
 	// Ended says that the split has no more records.
 	Ended bool
+	// Announcing says that more splits are to be made known, before the first record:
+	// no checkpoint is taken until then, since it would not know them.
+	Announcing bool
 }
 
 // Reset empties the chunk and keeps its buffers.

@@ -3,7 +3,9 @@ package runtime
 import (
 	"fmt"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -114,6 +116,7 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 	}
 	t := &decodeTask{
 		decoder: decoder, writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
+		metadata: newMetadata(s), timed: s.RecordTime,
 		in:  newPipe(func() *chunk { return new(chunk) }),
 		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
 	}
@@ -273,11 +276,17 @@ func (b *builder) sink(s *job.Sink) error {
 	if err != nil {
 		return err
 	}
+	var key format.Encoder
+	if k := s.Connector.KafkaSink; k != nil && len(k.Key) > 0 && k.KeyFormat != job.RawKey {
+		if key, err = b.config.KeyEncoder(s); err != nil {
+			return err
+		}
+	}
 	sink, err := b.config.Sink(s)
 	if err != nil {
 		return err
 	}
-	return b.writer(s, t, &sinkOperator{encoder: encoder, stats: stats}, sink)
+	return b.writer(s, t, &sinkOperator{encoder: newRecordEncoder(s, encoder, key), stats: stats}, sink)
 }
 
 func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink connector.Sink) error {

@@ -41,16 +41,13 @@ type part struct {
 	state    sourceState
 	step     string
 	task     int
-	groups   groupRange
+	groups   checkpoint.Groups
 	base     bool              // delta is all of the task's state, not what changed
 	delta    *checkpoint.Delta // nil: the step keeps no state
 	sink     string
 	handover []byte
 	commit   bool // the sink has committed the epoch
 }
-
-// groupRange is the key groups that a task owns, the last one included.
-type groupRange struct{ first, last stream.KeyGroup }
 
 // sourceState is a source's part of a checkpoint.
 type sourceState struct {
@@ -108,11 +105,13 @@ func (c *checkpoints) take(into []part) []part {
 	return into
 }
 
+var errNoCheckpoints = errors.New("the job has no checkpoints")
+
 // ask has a checkpoint taken as soon as none is under way; done is called, from the
 // coordinator, when it is durable and committed, or has come to nothing.
 func (c *checkpoints) ask(done func(error)) error {
 	if c.node == nil {
-		return errors.New("the job has no checkpoints")
+		return errNoCheckpoints
 	}
 	c.mu.Lock()
 	c.asked = append(c.asked, done)
@@ -192,3 +191,24 @@ type splitState struct {
 	MaxTime stream.EventTime // the greatest event time so far
 }
 
+// CheckpointStats tells how a job's checkpoints went.
+type CheckpointStats struct {
+	Completed, Failed atomic.Int64
+	// LastMillis is how long the last one took, from its start until all sinks had
+	// committed it; LastBytes is what was written for it.
+	LastMillis, LastBytes atomic.Int64
+}
+
+func (s *CheckpointStats) completed(a *attempt, now stream.ProcTime) {
+	s.Completed.Add(1)
+	s.LastMillis.Store(int64(now - a.started))
+	s.LastBytes.Store(a.bytes)
+}
+
+// toCommit is the epoch that a sink is to commit and has not; 0: none.
+func (c *checkpoints) toCommit(done int64) int64 {
+	if epoch := c.durable.Load(); epoch > done {
+		return epoch
+	}
+	return 0
+}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -23,7 +24,9 @@ type Config struct {
 	Decoder func(*job.Source) (format.Decoder, error)
 	Sink    func(*job.Sink) (connector.Sink, error)
 	Encoder func(*job.Sink) (format.Encoder, error)
-	Guest   func(*job.Function) (Guest, error)
+	// KeyEncoder encodes rows of the sink's key columns.
+	KeyEncoder func(*job.Sink) (format.Encoder, error)
+	Guest      func(*job.Function) (Guest, error)
 
 	// Scripted jobs have a clock that stands until MoveClock is called.
 	Scripted bool
@@ -39,14 +42,40 @@ type Config struct {
 // ones are taken.
 type Checkpoints struct {
 	Store checkpoint.Store
-	// Restore is what the job goes on from; nil: from the beginning.
-	Restore *checkpoint.Recovery
-	// History is the number that the job's checkpoints bear; those of another history
-	// are not touched.
-	History     int
-	Schedule    checkpoint.ScheduleOptions // without an interval they are taken when asked for
-	Retained    int                        // how many are kept; 0: one
-	AtLeastOnce bool                       // barriers hold no channel back
+	// Recovery is what the job goes on from, and the history and epoch that its own
+	// checkpoints go on with.
+	Recovery checkpoint.Recovery
+	// Interval is from the start of one to that of the next; 0: they are taken when
+	// asked for. MinPause is at least from the end of one to the start of the next.
+	Interval, MinPause time.Duration
+	Timeout            time.Duration // after which one is given up; 0: never
+	TolerableFailures  int           // one more in a row fails the job
+	Retained           int           // how many are kept; 0: one
+	AtLeastOnce        bool          // barriers hold no channel back
+	// Reached, if not nil, is called at each of the points at which a crash matters.
+	Reached func(Point)
+}
+
+// Point is a point of a checkpoint at which a crash matters.
+type Point string
+
+// The points, in the order of a checkpoint.
+const (
+	HandoverBefore Point = "handover-before" // of each sink
+	HandoverAfter  Point = "handover-after"
+	ManifestBefore Point = "manifest-before" // all files are durable
+	ManifestAfter  Point = "manifest-after"  // the checkpoint is
+	CommitBefore   Point = "commit-before"   // of each sink
+	CommitAfter    Point = "commit-after"
+	NoteBefore     Point = "note-before" // that all sinks have committed
+	NoteAfter      Point = "note-after"
+)
+
+// reached tells of a point.
+func (c *Checkpoints) reached(p Point) {
+	if c != nil && c.Reached != nil {
+		c.Reached(p)
+	}
 }
 
 // The defaults of Limits.

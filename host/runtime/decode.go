@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"errors"
+
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -14,10 +16,12 @@ type decodeTask struct {
 	decoder   format.Decoder
 	writer    *stream.RowWriter
 	eventTime *stream.Column // nil: none
+	metadata  *metadata      // nil: the source has no such columns
+	timed     bool           // a record's event time is what the source knows of it
 	limits    Limits
 
-	chunk  *chunk // being decoded
-	record int    // next of its records
+	chunk  *chunk             // being decoded
+	record int                // next of its records
 	at     connector.Position // of that record
 }
 
@@ -32,6 +36,8 @@ type decoded struct {
 	last   bool // of its chunk
 	closed bool // the split has no more records
 	ended  bool // of the input
+	// announcing says that more splits are to be made known first.
+	announcing bool
 }
 
 // recordFault is a record that could not be decoded.
@@ -91,7 +97,7 @@ func (t *decodeTask) decode(d *decoded) {
 		t.move(to - from)
 	}
 	d.last = t.record == len(c.Ends)
-	d.closed, d.ended, d.end = d.last && c.Ended, c.end, t.at
+	d.closed, d.ended, d.announcing, d.end = d.last && c.Ended, c.end, c.Announcing, t.at
 	if d.last && c.Fault != nil {
 		d.faults = append(d.faults, recordFault{t.at, c.Fault})
 	}
@@ -125,9 +131,17 @@ func (t *decodeTask) move(bytes uint32) {
 	}
 }
 
+// errTombstone is why a record without a value is passed over.
+var errTombstone = errors.New("the record has no value (a tombstone)")
+
+// decodeRecord decodes a record into a row of the batch, unless it is blank.
 func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
 	for len(record) > 0 && (record[len(record)-1] == '\n' || record[len(record)-1] == '\r') {
 		record = record[:len(record)-1]
+	}
+	known := t.chunk.Meta
+	if len(known) > 0 && known[t.record].Null {
+		return errTombstone
 	}
 	if len(record) == 0 {
 		return nil // a blank line
@@ -136,8 +150,14 @@ func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
 	if err := t.decoder.Decode(record, t.writer); err != nil {
 		return err
 	}
+	if t.metadata != nil {
+		t.metadata.fill(t.writer, &t.chunk.Chunk, t.record)
+	}
 	at := stream.MinTime
-	if t.eventTime != nil {
+	switch {
+	case t.timed:
+		at = stream.EventTime(known[t.record].Timestamp)
+	case t.eventTime != nil:
 		row := t.writer.Row()
 		if t.eventTime.IsNull(row) {
 			return &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: noEventTime}

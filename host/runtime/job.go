@@ -14,19 +14,19 @@ import (
 
 // Job is a job that can be run, once. Close comes last and always.
 type Job struct {
-	config    Config
-	sched     *scheduler
-	check     *checkpoints
+	config      Config
+	sched       *scheduler
+	check       *checkpoints
 	coordinator *coordinator // nil: the job has no checkpoints
-	feeds     map[string]*Feed
-	sources   []openSource
-	sinks     []openSink
-	guests    []Guest
-	tasks     []*operatorTask // of steps and sinks, upstream first
-	openSinks atomic.Int64    // sinks whose input has not ended
-	stats     stats
-	recovered bool // what the checkpoint had left to commit is committed
-	committed bool
+	feeds       map[string]*Feed
+	sources     []openSource
+	sinks       []openSink
+	guests      []Guest
+	tasks       []*operatorTask // of steps and sinks, upstream first
+	openSinks   atomic.Int64    // sinks whose input has not ended
+	stats       stats
+	recovered   bool // what the checkpoint had left to commit is committed
+	committed   bool
 }
 
 type openSource struct {

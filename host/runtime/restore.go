@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
@@ -12,8 +13,8 @@ import (
 
 // manifest is what the job goes on from; nil: it begins.
 func (b *builder) manifest() *checkpoint.Manifest {
-	if c := b.config.Checkpoints; c != nil && c.Restore != nil {
-		return &c.Restore.Manifest
+	if c := b.config.Checkpoints; c != nil {
+		return c.Recovery.Manifest
 	}
 	return nil
 }
@@ -75,25 +76,27 @@ func (b *builder) restoredSource(name string) (*checkpoint.Source, error) {
 	if m == nil {
 		return nil, nil
 	}
-	for i := range m.Sources {
-		if m.Sources[i].Name == name {
-			return &m.Sources[i], nil
-		}
+	if s := sourceOf(m, name); s != nil {
+		return s, nil
 	}
 	return nil, fmt.Errorf("the checkpoint has no source of that name")
 }
 
+func sourceOf(m *checkpoint.Manifest, name string) *checkpoint.Source {
+	for i := range m.Sources {
+		if m.Sources[i].Name == name {
+			return &m.Sources[i]
+		}
+	}
+	return nil
+}
+
 // positions are where the splits of a restored source go on.
-func positions(s *checkpoint.Source) (at []connector.SplitPosition) {
+func positions(s *checkpoint.Source) []connector.SplitPosition {
 	if s == nil {
 		return nil
 	}
-	for _, p := range s.Splits {
-		at = append(at, connector.SplitPosition{
-			Split: p.Name, Position: connector.Position{Offset: p.Offset, Record: p.Record}, Ended: p.Ended,
-		})
-	}
-	return at
+	return s.Positions()
 }
 
 // restoredSink is the hand-over that a sink goes on from; nil: it begins.
@@ -111,14 +114,19 @@ func (b *builder) restoredSink(name string) ([]byte, error) {
 }
 
 // restoreState gives a task the key groups that it owns now.
-func (b *builder) restoreState(step string, backend state.Backend, owned groupRange) error {
+func (b *builder) restoreState(step string, backend state.Backend, owned checkpoint.Groups) (err error) {
 	m := b.manifest()
-	if m == nil {
+	if m == nil || m.Step(step) == nil {
 		return nil
 	}
-	for i := range m.Steps {
-		if m.Steps[i].Name == step {
-			return loadGroups(b.config.Checkpoints.Store, m.Steps[i].Files, backend, owned)
+	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step).Files, owned))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, checkpoint.CloseAll(files)) }()
+	for group := owned.From; group < owned.To; group++ {
+		if err := checkpoint.Load(files, group, backend.Restore); err != nil {
+			return fmt.Errorf("key group %d: %w", group, err)
 		}
 	}
 	return nil

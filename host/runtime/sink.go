@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmstream/wasmstream/host/connector"
-	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -17,7 +16,7 @@ type SinkStats struct {
 // sinkOperator encodes rows for a sink's writer.
 type sinkOperator struct {
 	timeless
-	encoder format.Encoder
+	encoder recordEncoder
 	pipe    *pipe[*block]
 	block   *block // being filled; nil: none
 	stats   *SinkStats
@@ -40,8 +39,7 @@ func (o *sinkOperator) rows(_ side, b *stream.Batch, from, to int) (int, error) 
 			o.stats.Records.Add(int64(i - from))
 			return i, nil
 		}
-		o.block.Data = append(o.encoder.Append(o.block.Data, b.Row(i)), '\n')
-		o.block.Ends = append(o.block.Ends, uint32(len(o.block.Data)))
+		o.encoder.append(&o.block.Records, b.Row(i), b.Time(i))
 	}
 	o.stats.Records.Add(int64(to - from))
 	return to, nil
@@ -106,6 +104,8 @@ type writeTask struct {
 	start   []byte // the hand-over to go on from
 	pipe    *pipe[*block]
 	check   *checkpoints
+	config  *Checkpoints // nil: the job has none
+	commits int64        // the last epoch that was committed
 	opened  bool
 	ended   bool
 	onEnded func()
@@ -126,11 +126,10 @@ func (t *writeTask) work() (more bool, err error) {
 		}
 		t.opened = true
 	}
-	if epoch := t.check.toCommit(t.name); epoch != 0 {
-		if err := t.sink.Commit(); err != nil {
+	if epoch := t.check.toCommit(t.commits); epoch != 0 {
+		if err := t.commit(epoch); err != nil {
 			return false, err
 		}
-		t.check.committed(t.name, epoch)
 	}
 	b, ok := t.pipe.receive()
 	if !ok {
@@ -143,6 +142,17 @@ func (t *writeTask) work() (more bool, err error) {
 	return true, nil
 }
 
+func (t *writeTask) commit(epoch int64) error {
+	t.config.reached(CommitBefore)
+	if err := t.sink.Commit(); err != nil {
+		return err
+	}
+	t.config.reached(CommitAfter)
+	t.commits = epoch
+	t.check.committed(t.name, epoch)
+	return nil
+}
+
 func (t *writeTask) write(b *block) error {
 	if b.Len() > 0 {
 		if err := t.sink.Write(&b.Records); err != nil {
@@ -150,10 +160,12 @@ func (t *writeTask) write(b *block) error {
 		}
 	}
 	if b.barrier != 0 {
+		t.config.reached(HandoverBefore)
 		handover, err := t.sink.Handover(t.ended)
 		if err != nil {
 			return err
 		}
+		t.config.reached(HandoverAfter)
 		t.check.sink(t.name, b.barrier, handover)
 	}
 	if b.end {

@@ -27,8 +27,10 @@ type sourceTask struct {
 	split   *sourceSplit // of the batch before
 	ended   bool
 	started bool
-	flush   flushTimer
-	skipped func(error) // tells of a record that was skipped
+	// announcing: not all splits are known yet, and a checkpoint must have all.
+	announcing bool
+	flush      flushTimer
+	skipped    func(error) // tells of a record that was skipped
 }
 
 // sourceSplit is how far a split has come.
@@ -60,7 +62,7 @@ func (t *sourceTask) step() (outcome, error) {
 			t.report()
 			continue
 		}
-		if epoch := t.check.requested(t.name); epoch != 0 {
+		if epoch := t.check.requested(t.name); epoch != 0 && !t.announcing {
 			t.check.source(t.name, epoch, t.state())
 			t.out.seal(epoch)
 			continue
@@ -120,7 +122,7 @@ func (t *sourceTask) take(d *decoded) error {
 	split := t.splitOf(d.split)
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
-		if !t.skip {
+		if !t.skip && !errors.Is(f.err, errTombstone) {
 			return err
 		}
 		t.stats.Skipped.Add(1)
@@ -134,7 +136,7 @@ func (t *sourceTask) take(d *decoded) error {
 	if !d.ended {
 		split.position = d.end
 	}
-	if d.closed {
+	if t.announcing = d.announcing; d.closed {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
 	}
