@@ -22,7 +22,7 @@ type ban struct {
 var wired = []string{"cmd/**", "bench", "udfs/**", "abi/gen", "host/internal/**", "guest-sdk/go/main_stub.go"}
 
 // diskPlaces are the leaves that may touch files.
-var diskPlaces = []string{"host/connector/*", "host/state/*", "host/sandbox/cache.go"}
+var diskPlaces = []string{"host/connector/*", "host/state/*", "host/checkpoint/folder", "host/sandbox/cache.go"}
 
 var osHarmless = []string{
 	"File", "FileInfo", "FileMode", "DirEntry", "PathError", "LinkError", "SyscallError", "Signal",
@@ -47,7 +47,7 @@ var bans = []ban{
 	{path: "os/signal", instead: "take a context"},
 	{path: "net", places: netPlaces, instead: "networks are for leaves"},
 	{path: "net/http", places: netPlaces, instead: "networks are for leaves"},
-	{path: "syscall", places: []string{"host/sandbox", "host/connector/file"}, instead: "the system is for leaves"},
+	{path: "syscall", places: []string{"host/sandbox", "host/connector/file", "host/checkpoint/folder"}, instead: "the system is for leaves"},
 	{path: "log", everywhere: true, instead: "use log/slog, by a logger that was handed in"},
 	{path: "fmt", only: []string{"Print", "Printf", "Println"}, instead: "write to a writer that was handed in"},
 	{path: "unsafe", places: []string{"guest-sdk/**"}, instead: "only guests need it"},

@@ -36,6 +36,7 @@ var layers = []layer{
 	{"host/state", onHost, 2},
 	{"host/state/*", onHost, 3},
 	{"host/checkpoint", onHost, 2},
+	{"host/checkpoint/*", onHost, 3},
 	{"host/sandbox", onHost, 2},
 	{"host/connector/*", onHost, 2},
 	{"host/format/*", onHost, 2},
@@ -58,7 +59,7 @@ var layers = []layer{
 var forTests = []string{"host/sim", "host/sim/**", "host/internal/**", "host/*/*test"}
 
 // choices are implementations behind a contract: only the command and tests choose among them.
-var choices = []string{"host/connector/*", "host/format/*", "host/state/*"}
+var choices = []string{"host/connector/*", "host/format/*", "host/state/*", "host/checkpoint/*"}
 
 // library is a module of others with the packages that may import it; tests may too unless it is kept.
 type library struct {
@@ -70,7 +71,7 @@ type library struct {
 // RATIONALE.md says why each is here. Libraries that only tests use need no row.
 var libraries = []library{
 	{"github.com/tetratelabs/wazero", []string{"host/sandbox"}, true},
-	{"google.golang.org/protobuf", []string{"abi", "host/sandbox", "host/format/*", "cmd/*"}, false},
+	{"google.golang.org/protobuf", []string{"abi", "host/checkpoint", "host/sandbox", "host/format/*", "cmd/*"}, false},
 	{"github.com/goccy/go-yaml", []string{"abi/gen", "host/job", "host/scenario", "host/internal/reference"}, false},
 	{"github.com/go-json-experiment/json", []string{"host/format/json"}, false},
 	{"github.com/alecthomas/kong", []string{"cmd/*"}, false},
