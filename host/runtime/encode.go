@@ -98,7 +98,7 @@ func (e *recordEncoder) appendKey(to *connector.Records, row stream.Row) {
 // takeBack says whether the row takes back what its key had. The row that a value
 // replaces comes just before it: if both have one key, the value alone says all.
 func (e *recordEncoder) takeBack(to *connector.Records, row stream.Row, from int) {
-	kind := row.Kind()
+	kind := row.Change()
 	if n := len(to.Deleted); e.replaces && n > 0 && kind == stream.UpdateAfter {
 		if before := start(to.KeyEnds, n-1); bytes.Equal(to.Keys[before:from], to.Keys[from:]) {
 			e.dropLast(to, from)

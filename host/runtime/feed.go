@@ -64,7 +64,7 @@ func (t *feedTask) step() (outcome, error) {
 		if epoch == 0 {
 			break
 		}
-		t.check.source(t.name, epoch, sourceState{Ended: t.ended, MaxTime: stream.MinTime})
+		t.check.source(t.name, epoch, sourceState{Ended: t.ended})
 		t.out.seal(epoch)
 	}
 	return outcome{}, nil

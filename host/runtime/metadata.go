@@ -60,7 +60,7 @@ func (m *metadata) headers(headers []connector.Header) []byte {
 	m.names.Reset()
 	m.contents.Reset()
 	for i, h := range headers {
-		if again(headers[i+1:], h.Name) {
+		if repeats(headers[i+1:], h.Name) {
 			continue
 		}
 		m.row.BeginIn(m.row.Buffer()[:0], stream.Insert)
@@ -77,7 +77,7 @@ func (m *metadata) headers(headers []connector.Header) []byte {
 	return stream.AppendMapOf(nil, m.names, m.contents)
 }
 
-func again(headers []connector.Header, name string) bool {
+func repeats(headers []connector.Header, name string) bool {
 	for _, h := range headers {
 		if h.Name == name {
 			return true

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
+)
+
+// StartFlags say what a run goes on from.
+type StartFlags struct {
+	Restore string `help:"Go on from this checkpoint: a .manifest file, or a folder of which the newest is taken." placeholder:"PATH" xor:"start"`
+	Fresh   bool   `help:"Start anew, whatever checkpoints there are." xor:"start"`
+	Lineage string `help:"Keep this run's checkpoints and transactions apart from those of others, under a name." placeholder:"NAME"`
+}
+
+// lineageBytesMax keeps the names of folders and transactional ids short.
+const lineageBytesMax = 64
+
+// Validate implements kong's check of flags.
+func (f *StartFlags) Validate() error {
+	for _, r := range f.Lineage {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
+			return fmt.Errorf("--lineage %q: a name has letters, digits, - and _ only", f.Lineage)
+		}
+	}
+	if len(f.Lineage) > lineageBytesMax {
+		return fmt.Errorf("--lineage: the name has %d bytes, and the limit is %d", len(f.Lineage), lineageBytesMax)
+	}
+	return nil
+}
+
+// keeping is the folder of a job's checkpoints, and what the next run of the job in
+// this process goes on from.
+type keeping struct {
+	store    checkpoint.Store
+	shown    string // the folder, for people
+	plan     *job.Job
+	recovery checkpoint.Recovery
+}
+
+// openKeeping opens the folder of a job's checkpoints; nil if the job has none.
+func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
+	c := plan.Checkpoint
+	if c == nil {
+		if f.Restore != "" || f.Fresh || f.Lineage != "" {
+			return nil, &exitError{exitBadInput, errors.New("--restore, --fresh and --lineage are for jobs with checkpoints; this one has no checkpoint: {dir: …}")}
+		}
+		return nil, nil
+	}
+	dir := c.Dir
+	if f.Lineage != "" {
+		dir = filepath.Join(dir, "lineage-"+f.Lineage)
+	}
+	k := &keeping{shown: shownPath(dir), plan: plan}
+	if k.store, err = folder.Open(folder.OS, dir); err != nil {
+		return nil, &exitError{exitBadInput, err}
+	}
+	if err := k.begin(e, f); err != nil {
+		return nil, errors.Join(err, k.store.Close())
+	}
+	return k, nil
+}
+
+// begin finds what the first run goes on from.
+func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
+	switch {
+	case f.Fresh:
+		k.recovery, err = checkpoint.Begin(k.store)
+	case f.Restore != "":
+		k.recovery, err = k.restoreFrom(f.Restore)
+	default:
+		err = k.recover(e)
+	}
+	if m := k.recovery.Manifest; err == nil && m != nil && m.Job != k.plan.Name {
+		err = fmt.Errorf("the checkpoints in %s are those of job %s, and this is job %s; give it another checkpoint.dir, or a --lineage", k.shown, m.Job, k.plan.Name)
+	}
+	if err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	return nil
+}
+
+// recover takes the newest sound checkpoint, and tells of those that are not.
+func (k *keeping) recover(e *Env) (err error) {
+	if k.recovery, err = checkpoint.Recover(k.store); err != nil {
+		return err
+	}
+	for _, p := range k.recovery.Problems {
+		e.Log.Warn("a checkpoint is damaged and is passed over", "folder", k.shown, "epoch", p.Epoch, "object", p.Object, "error", p.Err)
+	}
+	if r := k.recovery; r.CommittedBeyond > 0 {
+		e.Log.Warn("results of the damaged checkpoints were committed, and will be put out again", "folder", k.shown, "from_epoch", r.Manifest.Epoch, "to_epoch", r.CommittedBeyond)
+	}
+	return nil
+}
+
+// restoreFrom takes a checkpoint that a user names, of this folder or another, as the
+// beginning of a new history here.
+func (k *keeping) restoreFrom(path string) (_ checkpoint.Recovery, err error) {
+	from, closeFrom, name, err := k.source(path)
+	if err != nil {
+		return checkpoint.Recovery{}, err
+	}
+	defer func() { err = errors.Join(err, closeFrom()) }()
+	found, err := checkpoint.Recover(from)
+	if err != nil {
+		return checkpoint.Recovery{}, err
+	}
+	m, newest := found.Manifest, true
+	if name != "" {
+		if m, err = checkpoint.LoadManifest(from, name); err != nil {
+			return checkpoint.Recovery{}, err
+		}
+		newest = found.Manifest != nil && found.Manifest.Epoch == m.Epoch && found.Manifest.History == m.History
+	}
+	if m == nil {
+		return checkpoint.Recovery{}, fmt.Errorf("there is no checkpoint in %s", path)
+	}
+	r, err := checkpoint.Begin(k.store)
+	if err != nil {
+		return r, err
+	}
+	if from != k.store {
+		if err := copyFiles(k.store, from, m); err != nil {
+			return r, err
+		}
+	}
+	// Of one that is not the newest all is committed: the next one began only then.
+	r.Manifest, r.Committed = m, !newest || found.Committed
+	return r, nil
+}
+
+// source opens the store that a path leads to; name is the manifest's, if the path is
+// one.
+func (k *keeping) source(path string) (s checkpoint.Store, closeIt func() error, name string, err error) {
+	dir := path
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, "", &fileError{path, errors.Unwrap(err)}
+	}
+	if !info.IsDir() {
+		dir, name = filepath.Split(path)
+		dir = filepath.Clean(dir)
+	}
+	if own, err := os.Stat(k.plan.Checkpoint.Dir); err == nil {
+		if that, err := os.Stat(dir); err == nil && os.SameFile(own, that) {
+			return k.store, func() error { return nil }, name, nil
+		}
+	}
+	s, err = folder.Open(folder.OS, dir)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	return s, s.Close, name, nil
+}
+
+// copyFiles copies the files of a checkpoint from one store to another.
+func copyFiles(to, from checkpoint.Store, m *checkpoint.Manifest) error {
+	for _, name := range m.FileNames() {
+		object, err := from.Get(name)
+		if err != nil {
+			return err
+		}
+		err = to.Put(name, func(w io.Writer) error {
+			_, err := io.Copy(w, io.NewSectionReader(object, 0, object.Size()))
+			return err
+		})
+		if err := errors.Join(err, object.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finished tells whether there is nothing left to do.
+func (k *keeping) finished() bool {
+	m := k.recovery.Manifest
+	return m != nil && m.Final && k.recovery.Committed
+}
+
+// config is the runtime's view.
+func (k *keeping) config(e *Env) *runtime.Checkpoints {
+	c := k.plan.Checkpoint
+	return &runtime.Checkpoints{
+		Store: k.store, Recovery: k.recovery, Interval: c.Interval, MinPause: c.MinPause, Timeout: c.Timeout,
+		TolerableFailures: c.TolerableFailures, Retained: c.Retained, AtLeastOnce: c.Mode == job.AtLeastOnce,
+		Reached: killAt(e.Getenv("WASMSTREAM_KILL_AT")),
+	}
+}
+
+// killAt is for tests of what a crash leaves behind: "manifest-after:3" kills the
+// process when it reaches that point for the third time.
+func killAt(text string) func(runtime.Point) {
+	var point string
+	var left int
+	if n, _ := fmt.Sscanf(replaceColon(text), "%s %d", &point, &left); n != 2 {
+		return nil
+	}
+	return func(p runtime.Point) {
+		if string(p) != point {
+			return
+		}
+		if left--; left == 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal comes
+		}
+	}
+}
+
+var _ = fs.ErrNotExist
