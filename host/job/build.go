@@ -13,13 +13,15 @@ import (
 // columns that nobody uses are left out.
 type builder struct {
 	*checker
-	root      *node
-	job       *Job
-	modules   map[string]*moduleInfo
-	producers map[string]*producer // sources and steps, by name
-	order     []*producer          // as in the file; the steps upstream first once that is known
-	sinks     []*sinkInfo
-	files     []*fileUse
+	root       *node
+	job        *Job
+	modules    map[string]*moduleInfo
+	producers  map[string]*producer // sources and steps, by name
+	order      []*producer          // as in the file; the steps upstream first once that is known
+	sinks      []*sinkInfo
+	files      []*fileUse
+	prefixes   []*prefixUse
+	checkpoint *Checkpoint // nil if there is none, or its times are not right; also in Options.Test
 }
 
 // moduleInfo is a module that the job names; module is nil if it is broken.
@@ -46,7 +48,9 @@ type producer struct {
 	used      bool               // someone reads the main output
 	changing  bool               // the main output may have changes
 	timeless  string             // the name of a source whose records have no event time, "" if there is none
-	event     int                // event-time column of a source's Schema, -1
+	event     int                // event-time column of a source's output, -1
+	metadata  []MetadataKind     // of a source: of the last columns of its output
+	endless   string             // the name of a source that it depends on and that never ends, "" if there is none
 	origins   map[*producer]bool // the sources that its event time depends on
 }
 
@@ -58,6 +62,7 @@ type side struct {
 	input    *stream.Schema // all columns; nil if it is not known because of a problem
 	timeless string         // as in producer, of any of its streams
 	changing string         // one of its streams that may have changes, "" if there is none
+	endless  string         // as in producer, of any of its streams
 	// Columns of input that a window's options name, -1.
 	gap, trigger, evictor int
 }
@@ -78,14 +83,16 @@ type sinkInfo struct {
 	node  *node
 	refs  []ref
 	input *stream.Schema
+	kafka *KafkaSink // also in Options.Test
 }
 
-// fileUse is a file that a connector reads or writes.
+// fileUse is a file or folder that the job reads or writes.
 type fileUse struct {
-	path  string
-	field string
-	node  *node
-	write bool
+	path   string
+	field  string
+	node   *node
+	write  bool
+	folder bool // all in it is used
 }
 
 func newBuilder(c *checker, root *node) *builder {
@@ -94,6 +101,8 @@ func newBuilder(c *checker, root *node) *builder {
 
 func (b *builder) build() {
 	b.settings()
+	b.checkpoints()
+	b.restart()
 	b.buildModules()
 	b.buildSources()
 	b.declareSteps()
@@ -107,6 +116,7 @@ func (b *builder) build() {
 		b.joinSinks()
 	}
 	b.checkFiles()
+	b.checkPrefixes()
 	b.warnUnused()
 	b.warnSilent()
 	b.warnAlone()
@@ -122,6 +132,10 @@ func number(n *node, missing int64) int64 {
 	}
 	return n.number
 }
+
+// isKnown tells whether a value is right or missing, so that what is compared with
+// it is not said to be wrong because of it.
+func isKnown(n *node) bool { return n == nil || n.ok && !n.unset }
 
 // text is the value of a checked text or word.
 func text(n *node) string {
@@ -206,11 +220,18 @@ func (b *builder) buildSources() {
 		b.order = append(b.order, p)
 		b.job.Sources = append(b.job.Sources, s)
 		s.Connector = b.connector(e.value, p.path, false)
+		if k := b.kafkaSource(e.value.get("kafka"), p.path+".kafka"); k != nil && !s.Connector.Test {
+			s.Connector.KafkaSource = k
+			if !k.Bounded {
+				p.endless = s.Name
+			}
+		}
 		if text(e.value.get("on-error")) == "skip" {
 			s.OnError = Skip
 		}
 		s.Schema = b.schema(e.value.get("schema"))
 		p.output = s.Schema
+		b.metadata(p)
 		b.eventTime(p)
 		b.watermark(p)
 	})
@@ -239,6 +260,7 @@ func (b *builder) eventTime(p *producer) {
 	s, n := p.source, p.node.get("event-time")
 	s.IngestionTime = isTrue(p.node.get("ingestion-time"))
 	if n == nil {
+		s.RecordTime = s.Connector.KafkaSource != nil && !s.IngestionTime
 		if s.Connector.File != nil && !s.IngestionTime {
 			p.timeless = s.Name
 		}
@@ -248,63 +270,19 @@ func (b *builder) eventTime(p *producer) {
 	if s.IngestionTime {
 		b.wrong(n, at, "event-time and ingestion-time exclude each other: a record has one time")
 	}
-	if text(n) == "" || s.Schema == nil {
+	if text(n) == "" || p.output == nil {
 		return
 	}
-	i := s.Schema.Index(n.text)
+	i := p.output.Index(n.text)
 	if i < 0 {
-		b.wrong(n, at, "The source %s has no column %s%s", s.Name, quote(n.text), b.suggest(n.text, s.Schema.Names(), "its columns are "))
+		b.wrong(n, at, "The source %s has no column %s%s", s.Name, quote(n.text), b.suggest(n.text, p.output.Names(), "its columns are "))
 		return
 	}
-	t := s.Schema.Fields()[i].Type
+	t := p.output.Fields()[i].Type
 	isTime := t.Kind == stream.Timestamp || t.Kind == stream.TimestampLTZ
 	if t.Kind != stream.BigInt && (!isTime || t.Precision > stream.TimestampCompactMax) {
 		b.wrong(n, at, "The column %s is %s; an event time is TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch", n.text, t)
 		return
 	}
 	p.event = i
-}
-
-// connector reads what a source reads or a sink writes.
-func (b *builder) connector(n *node, path string, write bool) Connector {
-	connector := Connector{Test: b.o.Test}
-	if n.get("test") != nil {
-		if !b.o.Test {
-			b.wrong(n.get("test"), path+".test", "test stands for the script of a scenario, which there is none of here: use a connector such as file, or run the job by wasmstream test")
-		}
-		connector.Test = true
-	}
-	f := n.get("file")
-	shown := f.get("path")
-	if text(shown) == "" {
-		return connector
-	}
-	file := &FileConnector{Path: b.resolve(shown.text), Shown: shown.written, Format: text(f.get("format")), Line: shown.line, Column: shown.column}
-	if !write {
-		file.RecordBytesMax = int(number(f.get("record-bytes-max"), recordBytesDefault))
-	}
-	b.files = append(b.files, &fileUse{path: file.Path, field: path + ".file.path", node: shown, write: write})
-	if !connector.Test {
-		connector.File = file
-	}
-	return connector
-}
-
-// checkFiles refuses what would overwrite its own input or another sink.
-func (b *builder) checkFiles() {
-	for i, f := range b.files {
-		if !f.write {
-			continue
-		}
-		at := slices.IndexFunc(b.files, func(g *fileUse) bool { return g.path == f.path })
-		if at < 0 || at == i {
-			continue
-		}
-		other := b.files[at]
-		what := "is read by"
-		if other.write {
-			what = "is also written by"
-		}
-		b.wrong(f.node, f.field, "The file %s %s %s in line %d; a sink needs a file of its own", f.node.written, what, strings.TrimSuffix(other.field, ".file.path"), other.node.line)
-	}
 }

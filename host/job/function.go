@@ -254,7 +254,7 @@ func setParameter(w *stream.RowWriter, i int, t stream.Type, n *node) error {
 }
 
 func floatValue(n *node, k stream.TypeKind) (float64, error) {
-	if n.form != intForm && n.form != floatForm && (n.form != textForm || n.text == n.written) {
+	if n.form != intForm && n.form != floatForm && !n.fromVariable() {
 		return 0, strconv.ErrSyntax
 	}
 	bits := 64

@@ -45,6 +45,7 @@ func (b *builder) declareSteps() {
 	named(b.root.get("sinks"), func(e entry) {
 		s := &sinkInfo{sink: &Sink{Name: e.key, Line: e.line}, path: "sinks." + e.key, node: e.value}
 		s.sink.Connector = b.connector(e.value, s.path, true)
+		b.kafkaSink(s)
 		b.sinks = append(b.sinks, s)
 		b.job.Sinks = append(b.job.Sinks, s.sink)
 	})
@@ -283,6 +284,8 @@ func (b *builder) joinSinks() {
 	for _, s := range b.sinks {
 		s.input = b.joinSchemas(s.refs)
 		b.sinkChanges(s)
+		b.kafkaColumns(s)
+		b.warnNever(s)
 	}
 }
 

@@ -92,6 +92,14 @@ func jsonShape(s *shape, required bool) object {
 		o = jsonEither(s)
 	case isScalar:
 		o = object{{"type", []string{"string", "number", "boolean", "null"}}}
+	case isInstant:
+		o = object{{"type", []string{"integer", "string"}}, {"minimum", 0}, {"pattern", "^[0-9]" + variable}}
+	case isAddress:
+		o = pattern(`^.+:[0-9]+$`)
+	case isTopic:
+		o = pattern(`^[A-Za-z0-9._-]{1,249}$`)
+	case isPattern:
+		o = object{{"type", "string"}, {"minLength", 1}, {"maxLength", PatternBytesMax}}
 	case isText, isType:
 		o = object{{"type", "string"}, {"minLength", 1}}
 	case isName:
@@ -100,8 +108,11 @@ func jsonShape(s *shape, required bool) object {
 		o = append(object{{"type", []string{"integer", "string"}}, {"minimum", s.min}, {"maximum", s.max}}, member{"pattern", strings.TrimPrefix(variable, "|")})
 	case isNumber:
 		o = object{{"type", []string{"number", "string"}}, {"pattern", strings.TrimPrefix(variable, "|")}}
+		if s.most != 0 {
+			o = append(o, member{"minimum", s.least}, member{"maximum", s.most})
+		}
 	case isFlag:
-		o = object{{"type", "boolean"}}
+		o = object{{"type", []string{"boolean", "string"}}, {"pattern", strings.TrimPrefix(variable, "|")}}
 	case isWord:
 		o = object{{"enum", s.words}}
 	case isDuration:

@@ -130,6 +130,7 @@ func (b *builder) prune() {
 			if p.event >= 0 {
 				s.EventTime = c.at[p.event]
 			}
+			p.settleMetadata(c.at)
 			continue
 		}
 		u.settle(p)
@@ -137,6 +138,22 @@ func (b *builder) prune() {
 	for i, s := range b.sinks {
 		s.sink.Input = sinks[i].project().pruned
 	}
+}
+
+// settleMetadata splits a source's columns into those that are decoded and those
+// of its metadata; at says where each is in Output.
+func (p *producer) settleMetadata(at []int) {
+	s, first := p.source, len(at)-len(p.metadata)
+	for i, kind := range p.metadata {
+		if column := at[first+i]; column >= 0 {
+			s.Metadata = append(s.Metadata, MetadataColumn{Kind: kind, Column: column})
+		}
+	}
+	decoded := make([]int, s.Output.Len()-len(s.Metadata))
+	for i := range decoded {
+		decoded[i] = i
+	}
+	s.Value = s.Output.Project(decoded)
 }
 
 // step notes what a step uses of what it reads.

@@ -18,6 +18,12 @@ func (j *Job) String() string {
 		fmt.Fprintf(&b, "compatibility Flink %s: cleanup-after-empty-firing %t, flush-when-all-idle %t, max-of-idle %t, idle-clock-pauses %t\n",
 			c.Flink, c.CleanupAfterEmptyFiring, c.FlushWhenAllIdle, c.MaxOfIdle, c.IdleClockPauses)
 	}
+	if j.Checkpoint != nil {
+		j.Checkpoint.render(&b)
+	}
+	if r := j.Restart; r.Strategy != NoRestart {
+		fmt.Fprintf(&b, "restart %s\n", r)
+	}
 	for _, m := range j.Modules {
 		fmt.Fprintf(&b, "module %s: %s\n", m.Name, m.Shown)
 	}
@@ -29,20 +35,11 @@ func (j *Job) String() string {
 	}
 	for _, s := range j.Sinks {
 		fmt.Fprintf(&b, "sink %s: %s from %s\n  input %s%s\n", s.Name, s.Connector, list(s.From), s.Input, changes(s.Changing))
+		if k := s.Connector.KafkaSink; k != nil {
+			k.render(&b, s.Input)
+		}
 	}
 	return b.String()
-}
-
-// String is the connector in a few words.
-func (c Connector) String() string {
-	if c.File == nil {
-		return "test"
-	}
-	text := fmt.Sprintf("file %s (%s)", c.File.Shown, c.File.Format)
-	if c.File.RecordBytesMax != 0 {
-		text += ", records of at most " + formatBytes(int64(c.File.RecordBytesMax))
-	}
-	return text
 }
 
 func list(refs []StreamRef) string {
@@ -60,6 +57,12 @@ func (s *Source) render(b *strings.Builder) {
 	}
 	if s.IngestionTime {
 		b.WriteString("  event time is when a record is read\n")
+	}
+	if s.RecordTime {
+		b.WriteString("  event time is the record's timestamp\n")
+	}
+	for _, m := range s.Metadata {
+		fmt.Fprintf(b, "  %s is the record's %s\n", s.Output.Fields()[m.Column].Name, m.Kind)
 	}
 	if w := s.Watermark; w != nil {
 		w.render(b)

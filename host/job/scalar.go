@@ -19,6 +19,10 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 	if n.form == textForm && !c.expand(n, path) {
 		return
 	}
+	if n.unset && s.what != isWord {
+		n.ok = true // nobody will look at the value
+		return
+	}
 	message := ""
 	switch s.what {
 	case isScalar:
@@ -26,9 +30,11 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 	case isInteger:
 		message = integerProblem(n, s)
 	case isNumber:
-		message = numberProblem(n)
+		message = numberProblem(n, s)
+	case isInstant:
+		message = instantProblem(n, s)
 	case isFlag:
-		if n.form != boolForm {
+		if n.form != boolForm && !(n.fromVariable() && (n.text == "true" || n.text == "false")) {
 			message = "must be true or false; it is " + n.shown()
 		}
 	case isWord:
@@ -53,7 +59,7 @@ func scalarProblem(n *node) string {
 
 // textProblem checks what is written as text.
 func textProblem(n *node, s *shape) string {
-	wanted := map[what]string{isDuration: "a duration", isBytes: "a size", isType: "a Flink SQL type", isCall: "an aggregate", isFunction: "a function"}[s.what]
+	wanted := map[what]string{isDuration: "a duration", isBytes: "a size", isType: "a Flink SQL type", isCall: "an aggregate", isFunction: "a function", isAddress: "an address", isTopic: "a topic", isPattern: "a regular expression"}[s.what]
 	if wanted == "" {
 		wanted = "text"
 	} else if s.example != "" {
@@ -90,6 +96,12 @@ func textProblem(n *node, s *shape) string {
 		return bytesProblem(n, s)
 	case isType:
 		return checkType(n)
+	case isAddress:
+		return addressProblem(n)
+	case isTopic:
+		return topicProblem(n)
+	case isPattern:
+		return patternProblem(n)
 	case isFunction:
 		if module, function, _ := strings.Cut(n.text, "."); module == "" || function == "" {
 			return fmt.Sprintf("must be a function as module.function; it is %s", quote(n.written))
@@ -100,7 +112,7 @@ func textProblem(n *node, s *shape) string {
 
 func integerProblem(n *node, s *shape) string {
 	v, err := strconv.ParseInt(n.text, 10, 64)
-	number := n.form == intForm || n.form == textForm && n.expanded && n.text != n.written
+	number := n.form == intForm || n.fromVariable()
 	if !number || err != nil && !errors.Is(err, strconv.ErrRange) || len(n.text) > 1 && n.text[0] == '0' {
 		return "must be a whole number; it is " + n.shown()
 	}
@@ -118,10 +130,13 @@ func integerProblem(n *node, s *shape) string {
 }
 
 // numberProblem wants a number that can be compared with.
-func numberProblem(n *node) string {
+func numberProblem(n *node, s *shape) string {
 	v, err := floatValue(n, stream.Double)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return "must be a number; it is " + n.shown()
+	}
+	if s.most != 0 && (v < s.least || v > s.most) {
+		return fmt.Sprintf("must be a number from %g to %g; it is %s", s.least, s.most, n.shown())
 	}
 	n.float = v
 	return ""
@@ -169,7 +184,7 @@ func checkType(n *node) string {
 	return ""
 }
 
-// expand replaces ${NAME} in a text by the variable of that name.
+// expand replaces ${NAME} in a text by the variable of that name, and $${ by ${.
 func (c *checker) expand(n *node, path string) bool {
 	if n.expanded {
 		return true
@@ -179,13 +194,18 @@ func (c *checker) expand(n *node, path string) bool {
 	rest, sound := n.text, true
 	for {
 		before, after, found := strings.Cut(rest, "${")
+		if literal, escaped := strings.CutSuffix(before, "$"); found && escaped {
+			b.WriteString(literal + "${")
+			rest = after
+			continue
+		}
 		b.WriteString(before)
 		if !found {
 			break
 		}
 		name, tail, closed := strings.Cut(after, "}")
 		if !closed || !isVariable(name) {
-			c.wrong(n, path, "%s has a ${ that is not followed by the name of an environment variable and }", last(path))
+			c.wrong(n, path, "%s has a ${ that is not followed by the name of an environment variable and }; $${ stands for ${ itself", last(path))
 			return false
 		}
 		value, set := "", false
@@ -196,6 +216,8 @@ func (c *checker) expand(n *node, path string) bool {
 			c.wrong(n, path, "The environment variable %s, which %s uses, is not set", name, last(path))
 			sound = false
 		}
+		n.unset = n.unset || !set
+		n.variable = true
 		b.WriteString(value)
 		rest = tail
 	}
@@ -205,6 +227,10 @@ func (c *checker) expand(n *node, path string) bool {
 	}
 	return sound
 }
+
+// fromVariable tells of a text that comes from a variable, so may stand for a
+// number or a truth value.
+func (n *node) fromVariable() bool { return n.form == textForm && n.variable }
 
 func isVariable(name string) bool {
 	for i, r := range name {
@@ -319,7 +345,7 @@ func formatDuration(ms int64) string {
 	return b.String()
 }
 
-// milliseconds turns what is at most BufferTimeoutMax into Go's duration.
+// milliseconds turns what is at most DelayMax into Go's duration.
 func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 func bytesProblem(n *node, s *shape) string {

@@ -18,6 +18,10 @@ const (
 	isType                     // a Flink SQL type
 	isCall                     // a built-in aggregate: sum(delay)
 	isFunction                 // module.function
+	isAddress                  // host:port
+	isTopic                    // the name of a Kafka topic
+	isPattern                  // a regular expression
+	isInstant                  // a time, as RFC 3339 or in milliseconds
 	isFields                   // a mapping of the fields listed
 	isNamed                    // a mapping from names of the user's choice
 	isList                     // a list, not empty
@@ -27,21 +31,22 @@ const (
 // shape is what a value must look like. The table of shapes below is the one
 // description of the job file's fields (invariant T).
 type shape struct {
-	what     what
-	doc      string
-	fields   []field  // isFields
-	one      []choice // isFields: groups of which exactly one must be there
-	of       *shape   // isNamed, isList
-	noun     string   // isNamed: what a name names
-	columns  bool     // isNamed: names are columns, so any text will do
-	min, max int64    // isInteger, isDuration (ms), isBytes
-	words    []string // isWord; isFields: what may stand alone instead of the mapping
-	later    []string // isWord: words that are not offered yet
-	mapped   []string // isWord: what takes a value, so is written as a mapping
-	ref      string   // the name under which the JSON Schema describes the shape once
-	either   []*shape // isEither
-	choose   func(*node) *shape
-	example  string // what an error shows as right
+	what        what
+	doc         string
+	fields      []field  // isFields
+	one         []choice // isFields: groups of which exactly one must be there
+	of          *shape   // isNamed, isList
+	noun        string   // isNamed: what a name names
+	columns     bool     // isNamed: names are columns, so any text will do
+	min, max    int64    // isInteger, isDuration (ms), isBytes
+	least, most float64  // isNumber: no bounds if most is 0
+	words       []string // isWord; isFields: what may stand alone instead of the mapping
+	later       []string // isWord: words that are not offered yet
+	mapped      []string // isWord: what takes a value, so is written as a mapping
+	ref         string   // the name under which the JSON Schema describes the shape once
+	either      []*shape // isEither
+	choose      func(*node) *shape
+	example     string // what an error shows as right
 }
 
 // field is a field of a mapping.
@@ -105,7 +110,8 @@ var jobShape = &shape{what: isFields, doc: "A wasmstream job.", fields: []field{
 	{name: "max-parallelism", doc: "The number of key groups, fixed for the life of the job's state; default 128.", shape: &shape{what: isInteger, min: 1, max: ParallelismMax}},
 	{name: "buffer-timeout", doc: "The longest that a record waits for its batch to fill; default 5ms.", shape: &shape{what: isDuration, min: 0, max: BufferTimeoutMax, example: "5ms"}},
 	{name: "compatibility", doc: "Where Flink's releases differ: which of them to follow.", shape: compatibilityShape},
-	{name: "checkpoint", later: true, connector: true},
+	checkpointField,
+	{name: "restart", doc: "What is done when the job fails: none, {fixed-delay: …}, {exponential-delay: …} or {failure-rate: …}. By default {exponential-delay: {}} with checkpoint and none without.", shape: restartShape},
 	{name: "modules", doc: "Wasm modules, by the names that functions are called by.", shape: &shape{what: isNamed, noun: "module", of: moduleShape}},
 	{name: "sources", doc: "Where records come from.", required: true, shape: &shape{what: isNamed, noun: "source", of: sourceShape}},
 	{name: "steps", doc: "What is done to them. A step's name is its identity in checkpoints.", shape: &shape{what: isNamed, noun: "step", of: stepShape}},
@@ -119,16 +125,18 @@ var moduleShape = &shape{what: isFields, fields: []field{
 
 var formatField = field{name: "format", doc: "json: newline-delimited JSON.", required: true, shape: &shape{what: isWord, words: []string{"json"}}}
 
+var recordBytesField = field{name: "record-bytes-max", doc: "The longest record that is not an error; default 16MiB.", shape: &shape{what: isBytes, min: RecordBytesMin, max: RecordBytesMax, example: "16MiB"}}
+
 var testField = field{name: "test", doc: "The script of a scenario stands in for the connector.", shape: &shape{what: isFields}, connector: true}
 
 var sourceShape = &shape{what: isFields, fields: []field{
 	{name: "file", doc: "A file of records.", connector: true, shape: &shape{what: isFields, fields: []field{
 		{name: "path", doc: "The file, relative to the job file.", required: true, shape: textShape},
 		formatField,
-		{name: "record-bytes-max", doc: "The longest record that is not an error; default 16MiB.", shape: &shape{what: isBytes, min: RecordBytesMin, max: RecordBytesMax, example: "16MiB"}},
+		recordBytesField,
 	}}},
+	kafkaSourceField,
 	testField,
-	{name: "kafka", later: true, connector: true},
 	{name: "schema", doc: "The records' columns with their Flink SQL types.", required: true, shape: &shape{what: isNamed, noun: "column", columns: true, of: &shape{what: isType, example: "BIGINT"}}},
 	{name: "event-time", doc: "The column that holds a record's event time: TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch.", shape: columnShape},
 	{name: "ingestion-time", doc: "Stamp records with the clock as they are read.", shape: flagShape},
@@ -170,12 +178,13 @@ var fromField = field{name: "from", doc: "A source, a step or step.output; a lis
 
 var sinkShape = &shape{what: isFields, fields: []field{
 	required(fromField),
-	{name: "file", doc: "A file that appears when it is complete.", connector: true, shape: &shape{what: isFields, fields: []field{
-		{name: "path", doc: "The file, relative to the job file.", required: true, shape: textShape},
+	{name: "file", doc: "A file that appears when it is complete, or a folder of them.", connector: true, shape: &shape{what: isFields, fields: []field{
+		{name: "path", doc: "The file, or with rolling the folder, relative to the job file.", required: true, shape: textShape},
 		formatField,
+		rollingField,
 	}}},
+	kafkaSinkField,
 	testField,
-	{name: "kafka", later: true, connector: true},
 	{name: "postgres", later: true, connector: true},
 	{name: "sqlite", later: true, connector: true},
 }, one: []choice{{noun: "connector", names: []string{"file", "kafka", "postgres", "sqlite", "test"}}}}

@@ -97,6 +97,9 @@ func (b *builder) look(s *side) {
 		if r.from == nil {
 			continue
 		}
+		if s.endless == "" {
+			s.endless = r.from.endless
+		}
 		changing := r.from.changing
 		if r.extra != nil {
 			changing = r.extra.of.changing != ""
@@ -116,6 +119,9 @@ func (b *builder) buildStep(p *producer) {
 	}
 	for _, s := range p.sides {
 		b.look(s)
+		if p.endless == "" {
+			p.endless = s.endless
+		}
 	}
 	p.findOrigins()
 	sound := b.checkOperation(p)
@@ -301,7 +307,7 @@ func holdsMap(t stream.Type) bool {
 
 // column finds a column of a side by name, -1 if it is not there.
 func (b *builder) column(s *side, n *node, name, path string) int {
-	if !n.ok || s.input == nil {
+	if !isKnown(n) || s.input == nil {
 		return -1
 	}
 	i := s.input.Index(name)

@@ -76,30 +76,59 @@ func (p *producer) findOrigins() {
 }
 
 // warnSilent tells of sources that hold up the event time of others when they
-// have nothing to say. A scenario's script moves watermarks itself.
+// have nothing to say, or that never move it. A scenario's script moves
+// watermarks itself.
 func (b *builder) warnSilent() {
 	if b.o.Test {
 		return
 	}
 	told := map[*producer]bool{}
 	for _, p := range b.order {
-		if p.source != nil || len(p.origins) < 2 || !p.step.usesEventTime() {
+		if p.source != nil || len(p.origins) == 0 || !p.step.usesEventTime() {
 			continue
 		}
 		byLine := func(p, q *producer) int { return cmp.Compare(p.source.Line, q.source.Line) }
 		sources := slices.SortedFunc(maps.Keys(p.origins), byLine)
 		for i, s := range sources {
-			if told[s] {
-				continue
+			if other := sources[(i+1)%len(sources)]; !told[s] && (other != s || s.isStill()) {
+				told[s] = true
+				b.warnSource(s, p, other)
 			}
-			told[s] = true
-			other := sources[(i+1)%len(sources)].name
-			switch w := s.source.Watermark; {
-			case w == nil || w.Strategy == NoWatermarks && w.IdleTimeout == 0:
-				b.warn(s.node, s.path, "The source %s has no watermark: until it ends, the event time of the step %s stands still, which depends on %s as well", s.name, p.name, other)
-			case w.IdleTimeout == 0:
-				b.warn(s.node.get("watermark"), s.path+".watermark", "The source %s has no idle-timeout: while it is silent, the event time of the step %s stands still, which depends on %s as well", s.name, p.name, other)
-			}
+		}
+	}
+}
+
+// isStill tells of a source that never ends and never moves event time.
+func (p *producer) isStill() bool {
+	w := p.source.Watermark
+	return p.endless != "" && (w == nil || w.Strategy == NoWatermarks)
+}
+
+// warnSource tells of a source that holds up a step, which depends on another
+// one as well if that is not the same.
+func (b *builder) warnSource(s, step, other *producer) {
+	w := s.source.Watermark
+	never := w == nil || w.Strategy == NoWatermarks && w.IdleTimeout == 0
+	switch {
+	case s.isStill() && (never || other == s):
+		b.warn(s.node, s.path, "The source %s has no watermark and never ends, so the event time of the step %s never moves", s.name, step.name)
+	case never:
+		b.warn(s.node, s.path, "The source %s has no watermark: until it ends, the event time of the step %s stands still, which depends on %s as well", s.name, step.name, other.name)
+	case w.IdleTimeout == 0:
+		b.warn(s.node.get("watermark"), s.path+".watermark", "The source %s has no idle-timeout: while it is silent, the event time of the step %s stands still, which depends on %s as well", s.name, step.name, other.name)
+	}
+}
+
+// warnNever tells of files that are never complete.
+func (b *builder) warnNever(s *sinkInfo) {
+	f := s.sink.Connector.File
+	if f == nil || f.Rolling != nil {
+		return
+	}
+	for _, r := range s.refs {
+		if r.from != nil && r.from.endless != "" {
+			b.warn(s.node.get("file"), s.path+".file", "A file appears when it is complete, and the source %s never ends, so this one never does: rolling makes a folder of files, and bounded an end of the source", r.from.endless)
+			return
 		}
 	}
 }
