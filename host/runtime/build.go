@@ -236,18 +236,18 @@ func (b *builder) step(s *job.Step) error {
 }
 
 // keyed makes the tasks of a step with keyed state, which make gives an operator.
-func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *node, *StepStats) (operator, state.Backend, error), how ...reading) error {
+func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *node, *StepStats) (operator, *keeper, error), how ...reading) error {
 	var tasks []*operatorTask
 	for i := range b.plan.Parallelism {
 		t := b.task("step "+s.Name, s.Reads())
-		op, backend, err := make(s, t.node, stats)
+		op, keeper, err := make(s, t.node, stats)
 		if err != nil {
 			return err
 		}
-		if err := b.restore(s.Name, backend, i); err != nil {
+		if err := b.restore(s.Name, keeper.backend, i); err != nil {
 			return err
 		}
-		t.op, tasks = op, append(tasks, t)
+		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
 		if s.Combine == job.CombineMax {
 			op.(combines).setLeast(t.in.combined.Least)
 		}
@@ -268,7 +268,7 @@ func (b *builder) restore(step string, backend state.Backend, subtask int) error
 		if stream.SubtaskOf(group, b.plan.MaxParallelism, b.plan.Parallelism) != subtask {
 			continue
 		}
-		if err := backend.Restore(entries); err != nil {
+		if err := restoreGroup(backend, entries); err != nil {
 			return fmt.Errorf("key group %d: %w", group, err)
 		}
 	}

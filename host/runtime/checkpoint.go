@@ -7,7 +7,6 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/job"
-	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -73,12 +72,15 @@ func (c *checkpoints) source(name string, epoch int64, s sourceState) {
 	c.part(func(shot *Snapshot) { shot.sources[name] = s })
 }
 
-func (c *checkpoints) task(step string, b state.Backend) {
+// task takes the part of a step's task; nil: it has no state.
+func (c *checkpoints) task(step string, s *stateShot) {
 	groups := map[stream.KeyGroup][]byte{}
-	if b != nil {
-		b.Snapshot(func(group stream.KeyGroup, entries []byte) {
-			groups[group] = append([]byte(nil), entries...)
-		})
+	if s != nil {
+		for group, records := range s.groups {
+			if len(records) > 0 {
+				groups[stream.KeyGroup(group)] = sortedRecords(records)
+			}
+		}
 	}
 	c.part(func(shot *Snapshot) {
 		for group, entries := range groups {

@@ -38,10 +38,11 @@ type operator interface {
 
 // operatorTask feeds an operator from its input.
 type operatorTask struct {
-	name string
-	node *node
-	op   operator
-	in   input
+	name   string
+	node   *node
+	op     operator
+	keeper *keeper // nil: it keeps no state
+	in     input
 
 	batch   *stream.Batch // being handled; nil: none
 	channel int           // that it came from
@@ -59,11 +60,23 @@ type operatorTask struct {
 const stepBatches = 4
 
 func (t *operatorTask) step() (outcome, error) {
+	out, err := t.work()
+	if err == nil && t.keeper.slice() {
+		out.more = true // even if there is no input, or no room for output
+	}
+	return out, err
+}
+
+// work handles batches. Between two of them a slice of a snapshot is written.
+func (t *operatorTask) work() (outcome, error) {
 	if !t.op.drain(false) {
 		return outcome{}, nil
 	}
 	t.readClock()
-	for range stepBatches {
+	for i := range stepBatches {
+		if i > 0 {
+			t.keeper.slice()
+		}
 		if done, err := t.tick(); err != nil || !done {
 			return outcome{}, err
 		}
