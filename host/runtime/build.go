@@ -7,7 +7,6 @@ import (
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/job"
-	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -27,6 +26,11 @@ type producer struct {
 }
 
 func (b *builder) build() error {
+	if m := b.manifest(); m != nil {
+		if err := fits(m, b.plan); err != nil {
+			return err
+		}
+	}
 	for _, s := range b.plan.Sources {
 		if err := b.source(s); err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
@@ -42,8 +46,32 @@ func (b *builder) build() error {
 			return fmt.Errorf("sink %s: %w", s.Name, err)
 		}
 	}
+	b.checkpoints()
 	b.job.sched.order()
 	return nil
+}
+
+// checkpoints makes the coordinator, if the job has checkpoints.
+func (b *builder) checkpoints() {
+	config := b.config.Checkpoints
+	if config == nil {
+		return
+	}
+	j := b.job
+	m := &merger{store: config.Store, log: b.config.Log}
+	c := &coordinator{
+		plan: b.plan, config: config, clock: b.config.Clock, log: b.config.Log, check: j.check, merger: m, sources: j.sources,
+		stats: &j.stats.checkpoints, finish: j.finish, next: config.Recovery.Next,
+	}
+	if last := config.Recovery.Manifest; last != nil {
+		c.last, c.committed = *last, config.Recovery.Committed
+	}
+	if config.Interval > 0 {
+		c.due = b.config.Clock.Now() + millis(config.Interval)
+	}
+	j.coordinator = c
+	j.check.node = j.sched.add("checkpoints", 0, c, true)
+	m.node = j.sched.add("merge checkpoints", 0, m, true)
 }
 
 // stream returns a new output of a task and makes it known.
@@ -168,7 +196,8 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 			level = max(level, p.node.level+1)
 		}
 	}
-	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted}
+	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted, check: b.job.check}
+	t.in.loose = b.config.Checkpoints != nil && b.config.Checkpoints.AtLeastOnce
 	t.in.rules = b.rules()
 	t.node = b.job.sched.add(name, level, t, false)
 	b.job.check.parts++
@@ -230,24 +259,25 @@ func (b *builder) step(s *job.Step) error {
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right, gate: 1})
 	}
 	t := b.task("step "+s.Name, s.Reads())
-	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(int64) { b.job.check.task(s.Name, nil) }}
+	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }
 
 // keyed makes the tasks of a step with keyed state, which make gives an operator.
-func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *node, *StepStats) (operator, state.Backend, error), how ...reading) error {
+func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *node, *StepStats) (operator, *keeper, error), how ...reading) error {
 	var tasks []*operatorTask
 	for i := range b.plan.Parallelism {
 		t := b.task("step "+s.Name, s.Reads())
-		op, backend, err := make(s, t.node, stats)
+		op, keeper, err := make(s, t.node, stats)
 		if err != nil {
 			return err
 		}
-		if err := b.restoreState(s.Name, backend, b.owned(i)); err != nil {
+		keeper.task, keeper.groups = i, checkpoint.GroupsOf(i, b.plan.MaxParallelism, b.plan.Parallelism)
+		if err := b.restoreState(s.Name, keeper.backend, keeper.groups); err != nil {
 			return err
 		}
-		t.op, tasks = op, append(tasks, t)
+		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
 		if s.Combine == job.CombineMax {
 			op.(combines).setLeast(t.in.combined.Least)
 		}
@@ -295,7 +325,7 @@ func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink co
 		return err
 	}
 	b.job.sinks = append(b.job.sinks, openSink{s.Name, from, sink})
-	w := &writeTask{name: s.Name, sink: sink, start: from, check: b.job.check, onEnded: b.job.sinkEnded}
+	w := &writeTask{name: s.Name, sink: sink, start: from, check: b.job.check, config: b.config.Checkpoints, onEnded: b.job.sinkEnded}
 	n := b.job.sched.add("write "+s.Name, t.node.level+1, w, true)
 	b.job.check.writers = append(b.job.check.writers, n)
 	b.job.check.commits++

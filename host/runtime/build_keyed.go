@@ -18,12 +18,17 @@ var ErrNotOffered = errors.New("is not offered yet")
 // windowOf makes the operator of a windowed step or join, without its contents.
 func (b *builder) windowOf(s *job.Step, n *node, stats *StepStats, options window.Options) *windowOperator {
 	core := window.New(options)
+	out := b.output(job.StreamRef{Name: s.Name}, n)
 	return &windowOperator{
 		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), clocked: options.Assigner.Processing, stats: stats,
 		facts: window.Facts{Now: window.Now{Watermark: stream.MinTime, Clock: b.config.Clock.Now()}},
-		out:   b.output(job.StreamRef{Name: s.Name}, n),
-		shot:  func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
+		out:   out, keeper: b.keeper(s, out),
 	}
+}
+
+// keeper is a task's, but for its backend and further outputs.
+func (b *builder) keeper(s *job.Step, out *output) keeper {
+	return keeper{outs: []*output{out}, check: b.job.check, step: s.Name}
 }
 
 // numberOf is a column that holds numbers; nil for -1.
@@ -34,7 +39,7 @@ func numberOf(s *stream.Schema, column int) *number {
 	return &number{s.Column(column)}
 }
 
-func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
+func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
 	w := s.Window
 	o := b.windowOf(s, n, stats, w.Options)
 	o.shownKey = s.Input.Project(s.KeyBy)
@@ -43,6 +48,7 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 	}
 	if w.LateOutput != "" {
 		o.late = b.output(job.StreamRef{Name: s.Name, Output: w.LateOutput}, n)
+		o.outs = append(o.outs, o.late)
 	}
 	agg, err := b.aggregator(s, o)
 	if err != nil {
@@ -51,15 +57,15 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 	if w.Options.Evictor == nil {
 		o.contents = &accumulated{agg, o.backend}
 		if o.panes != nil {
-			o.panes.fn, o.panes.restored = agg, b.config.Restore != nil
+			o.panes.fn, o.panes.restored = agg, b.manifest() != nil
 		}
-		return o, o.backend, nil
+		return o, &o.keeper, nil
 	}
 	o.contents = &listed{
 		backend: o.backend, evictor: w.Options.Evictor, values: [2]*number{numberOf(s.Input, w.EvictorField)},
 		fn: recomputed{agg},
 	}
-	return o, o.backend, nil
+	return o, &o.keeper, nil
 }
 
 // windowCells makes the state of a windowed step whose accumulators have so many
@@ -139,7 +145,7 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 	return g, g.open(f.Parameters)
 }
 
-func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
+func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
 	j := s.WindowJoin
 	o := b.windowOf(s, n, stats, j.Options)
 	o.shownKey = j.Left.Input.Project(j.Left.Key)
@@ -159,7 +165,7 @@ func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, 
 		outer: outerSides(j.Type),
 	}
 	o.contents = list
-	return o, o.backend, nil
+	return o, &o.keeper, nil
 }
 
 // nullRow is a row of which every column is NULL.
@@ -182,7 +188,7 @@ func joinOf(s *job.Step, l, r *job.Side) *stream.Join {
 	return stream.NewJoinOf(l.Input, l.Output, r.Input, r.Output, s.Output)
 }
 
-func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator, state.Backend, error) {
+func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
 	j := s.IntervalJoin
 	lower, upper := j.Lower, j.Upper
 	if j.LowerExclusive {
@@ -192,12 +198,12 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 		upper--
 	}
 	outer := outerSides(j.Type)
+	out := b.output(job.StreamRef{Name: s.Name}, n)
 	o := &intervalOperator{
-		backend: state.NewMemory(b.plan.MaxParallelism, joinMetaBytes, state.Variable, state.Variable),
-		out:     b.output(job.StreamRef{Name: s.Name}, n), stats: stats, now: stream.MinTime,
+		out: out, keeper: b.keeper(s, out), stats: stats, now: stream.MinTime,
 		join: joinOf(s, &j.Left, &j.Right),
-		shot: func(_ int64, backend state.Backend) { b.job.check.task(s.Name, backend) },
 	}
+	o.backend = state.NewMemory(b.plan.MaxParallelism, joinMetaBytes, state.Variable, state.Variable)
 	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
 		o.sides[i] = intervalSide{
 			key: stream.NewProjection(from.Input, from.Key), lower: lower, upper: upper, outer: outer[i],
@@ -205,6 +211,7 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 		}
 		if from.LateOutput != "" {
 			o.sides[i].late = b.output(job.StreamRef{Name: s.Name, Output: from.LateOutput}, n)
+			o.outs = append(o.outs, o.sides[i].late)
 		}
 	}
 	o.sides[right].lower, o.sides[right].upper = negate(upper), negate(lower)
@@ -213,7 +220,7 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 			o.delay = max(o.delay, o.sides[i].keptFor())
 		}
 	}
-	return o, o.backend, nil
+	return o, &o.keeper, nil
 }
 
 // negate is -n, held at the limit.

@@ -81,6 +81,9 @@ func (c *checkpoints) sink(name string, epoch int64, handover []byte) {
 	c.hand(part{epoch: epoch, sink: name, handover: handover})
 }
 
+// stateless is the part of a step that keeps no state.
+func (c *checkpoints) stateless(step string, epoch int64) { c.hand(part{epoch: epoch, step: step}) }
+
 // committed tells that a sink has committed an epoch.
 func (c *checkpoints) committed(name string, epoch int64) {
 	c.hand(part{epoch: epoch, sink: name, commit: true})

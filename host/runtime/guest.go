@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -323,11 +324,13 @@ func (g *guest) checkSlots(edited []byte) error {
 	return nil
 }
 
-// adopt takes the slots over as the guest left them.
+// adopt takes the slots over as the guest left them. One that was only looked at,
+// for a result, is no change, and is not to be written in the next snapshot.
 func (g *guest) adopt(edited []byte) {
 	for i, r := range g.slots {
-		if !g.copies[i] {
-			copy(g.backend.Value(r, g.cell), edited[i*g.stride:][:g.stride])
+		slot := edited[i*g.stride:][:g.stride]
+		if !g.copies[i] && !bytes.Equal(slot, g.backend.Value(r, g.cell)) {
+			copy(g.backend.Edit(r, g.cell), slot)
 		}
 	}
 }

@@ -13,18 +13,16 @@ import (
 // more.
 type intervalOperator struct {
 	timeless
-	backend state.Backend
-	sides   [2]intervalSide
-	out     *output
-	join    *stream.Join // of a left and a right row
-	stats   *StepStats
-	least   func() stream.EventTime // see combines; nil: combine is min
-	shot    func(epoch int64, b state.Backend)
-	delay   int64 // ms that watermarks are held back, so that padded rows are not late
+	keeper
+	sides [2]intervalSide
+	out   *output
+	join  *stream.Join // of a left and a right row
+	stats *StepStats
+	least func() stream.EventTime // see combines; nil: combine is min
+	delay int64                   // ms that watermarks are held back, so that padded rows are not late
 
 	now    stream.EventTime
 	keyBuf []byte
-	outs   []*output // all; see outputs
 
 	// A record that matches more than the output takes: the rest is to come.
 	probing bool
@@ -162,7 +160,7 @@ func (o *intervalOperator) advance(t stream.EventTime) (bool, error) {
 		}
 		o.expires = false
 	}
-	for _, out := range o.outputs() {
+	for _, out := range o.outs {
 		out.batch.Mark(stream.MarkWatermark, int64(o.heldBack(t)))
 	}
 	return true, nil
@@ -203,43 +201,4 @@ func (o *intervalOperator) expire() bool {
 func (o *intervalOperator) complete() (bool, error) {
 	o.backend.Release()
 	return true, nil
-}
-
-func (o *intervalOperator) outputs() []*output {
-	if o.outs == nil {
-		o.outs = append(o.outs, o.out)
-		for s := range o.sides {
-			if late := o.sides[s].late; late != nil {
-				o.outs = append(o.outs, late)
-			}
-		}
-	}
-	return o.outs
-}
-
-func (o *intervalOperator) status(kind stream.MarkKind) {
-	for _, out := range o.outputs() {
-		out.batch.Mark(kind, 0)
-	}
-}
-
-func (o *intervalOperator) barrier(epoch int64) error {
-	o.shot(epoch, o.backend)
-	for _, out := range o.outputs() {
-		out.seal(epoch)
-	}
-	return nil
-}
-
-func (o *intervalOperator) end() error {
-	o.status(stream.MarkEnd)
-	return nil
-}
-
-func (o *intervalOperator) drain(all bool) bool {
-	ok := true
-	for _, out := range o.outputs() {
-		ok = out.drain(all) && ok
-	}
-	return ok
 }

@@ -42,9 +42,10 @@ type openSink struct {
 
 // stats are the counters of all parts of a job.
 type stats struct {
-	sources []*SourceStats
-	steps   map[string]*StepStats
-	sinks   map[string]*SinkStats
+	sources     []*SourceStats
+	steps       map[string]*StepStats
+	sinks       map[string]*SinkStats
+	checkpoints CheckpointStats
 }
 
 // New prepares a job: it instantiates modules and restores state, and starts
@@ -131,7 +132,8 @@ func (j *Job) sinkEnded() {
 // and notes that, before any sink is opened: opening one gives up what it does not
 // know to be committed.
 func (j *Job) recover() error {
-	if j.recovered || j.coordinator == nil || j.coordinator.isCommitted() {
+	c := j.coordinator
+	if j.recovered || c == nil || c.committed || c.config.Recovery.Manifest == nil {
 		return nil
 	}
 	for _, s := range j.sinks {
@@ -140,7 +142,7 @@ func (j *Job) recover() error {
 		}
 	}
 	j.recovered = true
-	return j.coordinator.note(j.coordinator.last.Epoch)
+	return c.note(c.last.Epoch)
 }
 
 // commit makes all sinks' results visible at the end of a job without checkpoints;
@@ -161,6 +163,12 @@ func (j *Job) commit() error {
 	}
 	j.committed = true
 	return nil
+}
+
+// finish ends a job of which all is committed.
+func (j *Job) finish() {
+	j.committed = true
+	j.sched.stop(nil)
 }
 
 // release sets free whoever waits for the outside world, as the job has failed.

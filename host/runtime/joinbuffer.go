@@ -34,7 +34,14 @@ func (b joinBuffer) index() []byte { return b.backend.Value(b.ref, joinIndexCell
 
 func (b joinBuffer) len() int { return len(b.index()) / joinPlaceBytes }
 
-func (b joinBuffer) place(i int) []byte { return b.index()[i*joinPlaceBytes:][:joinPlaceBytes] }
+func (b joinBuffer) place(i int) []byte { return placeOf(b.index(), i) }
+
+// editPlace is a place to be changed.
+func (b joinBuffer) editPlace(i int) []byte {
+	return placeOf(b.backend.Edit(b.ref, joinIndexCell), i)
+}
+
+func placeOf(index []byte, i int) []byte { return index[i*joinPlaceBytes:][:joinPlaceBytes] }
 
 func (b joinBuffer) time(i int) stream.EventTime {
 	return stream.EventTime(binary.LittleEndian.Uint64(b.place(i)))
@@ -48,7 +55,11 @@ func (b joinBuffer) row(i int) stream.Row {
 
 func (b joinBuffer) matched(i int) bool { return b.place(i)[16] != 0 }
 
-func (b joinBuffer) setMatched(i int) { b.place(i)[16] = 1 }
+func (b joinBuffer) setMatched(i int) {
+	if !b.matched(i) {
+		b.editPlace(i)[16] = 1
+	}
+}
 
 // first is the place of the first row that is not older than t.
 func (b joinBuffer) first(t stream.EventTime) int {
@@ -65,10 +76,10 @@ func (b joinBuffer) add(t stream.EventTime, row stream.Row) int {
 	if at > 0 && b.time(at-1) > t {
 		last := at
 		at = sort.Search(last, func(i int) bool { return b.time(i) > t })
-		index := b.index()
+		index := b.backend.Edit(b.ref, joinIndexCell)
 		copy(index[(at+1)*joinPlaceBytes:], index[at*joinPlaceBytes:last*joinPlaceBytes])
 	}
-	p := b.place(at)
+	p := b.editPlace(at)
 	binary.LittleEndian.PutUint64(p, uint64(t))
 	binary.LittleEndian.PutUint32(p[8:], uint32(offset))
 	binary.LittleEndian.PutUint32(p[12:], uint32(len(row)))
@@ -104,14 +115,14 @@ func (b joinBuffer) drop(n int) {
 // compact moves the rows together, in order of time: in place, unless rows that
 // came out of order lie across each other.
 func (b joinBuffer) compact() {
-	kept := b.backend.Value(b.ref, joinRowsCell)[:0]
+	kept := b.backend.Edit(b.ref, joinRowsCell)[:0]
 	if !b.isInOrder() {
 		kept = nil
 	}
 	for i := range b.len() {
 		at := len(kept)
 		kept = append(kept, b.row(i)...)
-		binary.LittleEndian.PutUint32(b.place(i)[8:], uint32(at))
+		binary.LittleEndian.PutUint32(b.editPlace(i)[8:], uint32(at))
 	}
 	b.backend.Put(b.ref, joinRowsCell, kept)
 }
@@ -133,7 +144,13 @@ func (b joinBuffer) meta() []byte { return b.backend.Value(b.ref, joinMetaCell) 
 
 func (b joinBuffer) dead() int { return int(binary.LittleEndian.Uint64(b.meta()[8:])) }
 
-func (b joinBuffer) setDead(n int) { binary.LittleEndian.PutUint64(b.meta()[8:], uint64(n)) }
+func (b joinBuffer) editMeta() []byte { return b.backend.Edit(b.ref, joinMetaCell) }
+
+func (b joinBuffer) setDead(n int) {
+	if n != b.dead() {
+		binary.LittleEndian.PutUint64(b.editMeta()[8:], uint64(n))
+	}
+}
 
 // timer is when the buffer is looked at; noTimer if it is not.
 func (b joinBuffer) timer() int64 {
@@ -154,9 +171,9 @@ func (b joinBuffer) wake(at stream.EventTime) {
 		b.backend.DeleteTimer(state.EventTimer, now, b.ref)
 	} else {
 		b.backend.Hold(b.ref, joinMetaCell)
-		clear(b.meta())
+		clear(b.editMeta())
 	}
-	binary.LittleEndian.PutUint64(b.meta(), uint64(at))
+	binary.LittleEndian.PutUint64(b.editMeta(), uint64(at))
 	b.backend.SetTimer(state.EventTimer, int64(at), b.ref)
 }
 

@@ -22,12 +22,12 @@ func (n *native) create(r state.Ref) error {
 	if n.fresh != nil {
 		n.backend.Put(r, n.cell, n.fresh)
 	}
-	n.fn.Create(n.backend.Value(r, n.cell))
+	n.fn.Create(n.backend.Edit(r, n.cell))
 	return nil
 }
 
 func (n *native) add(r state.Ref, row stream.Row) error {
-	moved, err := n.fn.Add(n.backend.Value(r, n.cell), row)
+	moved, err := n.fn.Add(n.backend.Edit(r, n.cell), row)
 	if moved != nil {
 		n.backend.Put(r, n.cell, moved)
 	}
@@ -35,7 +35,7 @@ func (n *native) add(r state.Ref, row stream.Row) error {
 }
 
 func (n *native) merge(into, from state.Ref) error {
-	moved, err := n.fn.Merge(n.backend.Value(into, n.cell), n.backend.Value(from, n.cell))
+	moved, err := n.fn.Merge(n.backend.Edit(into, n.cell), n.backend.Value(from, n.cell))
 	if moved != nil {
 		n.backend.Put(into, n.cell, moved)
 	}
@@ -58,7 +58,7 @@ func (n *native) retire(r state.Ref, w window.Window) { n.results.retire(n.backe
 
 func (n *native) combine(r state.Ref, parts []state.Ref, w window.Window) error {
 	if len(parts) == 1 {
-		copy(n.backend.Value(r, n.cell), n.backend.Value(parts[0], n.cell))
+		copy(n.backend.Edit(r, n.cell), n.backend.Value(parts[0], n.cell))
 		return n.result(r, w)
 	}
 	if err := n.create(r); err != nil {

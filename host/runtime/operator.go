@@ -38,10 +38,12 @@ type operator interface {
 
 // operatorTask feeds an operator from its input.
 type operatorTask struct {
-	name string
-	node *node
-	op   operator
-	in   input
+	name   string
+	node   *node
+	op     operator
+	keeper *keeper // nil: it keeps no state
+	check  *checkpoints
+	in     input
 
 	batch   *stream.Batch // being handled; nil: none
 	channel int           // that it came from
@@ -59,11 +61,24 @@ type operatorTask struct {
 const stepBatches = 4
 
 func (t *operatorTask) step() (outcome, error) {
+	out, err := t.work()
+	if err == nil && t.keeper.slice() {
+		out.more = true // even if there is no input, or no room for output
+	}
+	return out, err
+}
+
+// work handles batches. Between two of them a slice of a snapshot is written.
+func (t *operatorTask) work() (outcome, error) {
+	t.in.giveUp(t.check.given.Load())
 	if !t.op.drain(false) {
 		return outcome{}, nil
 	}
 	t.readClock()
-	for range stepBatches {
+	for i := range stepBatches {
+		if i > 0 {
+			t.keeper.slice()
+		}
 		if done, err := t.tick(); err != nil || !done {
 			return outcome{}, err
 		}
@@ -208,26 +223,32 @@ func (t *operatorTask) handleEvent() (bool, error) {
 		}
 		ev.advanced = !done
 	}
-	if ev.status == 0 && ev.barrier == 0 && !ev.ended {
-		return true, nil
-	}
-	if done, err := t.settle(); err != nil || !done {
-		return false, err
-	}
-	switch {
-	case ev.status != 0:
-		t.op.status(ev.status)
-	case ev.barrier != 0:
-		if err := t.op.barrier(ev.barrier); err != nil {
+	for ev.status != 0 || ev.barrier != 0 || ev.ended {
+		if done, err := t.settle(); err != nil || !done {
 			return false, err
 		}
-	case ev.ended:
-		if err := t.op.end(); err != nil {
+		if err := t.putOut(ev); err != nil {
 			return false, err
 		}
 	}
 	*ev = event{}
 	return true, nil
+}
+
+// putOut puts out the next of an event's marks.
+func (t *operatorTask) putOut(ev *event) (err error) {
+	switch {
+	case ev.status != 0:
+		t.op.status(ev.status)
+		ev.status = 0
+	case ev.barrier != 0:
+		err = t.op.barrier(ev.barrier)
+		ev.barrier = 0
+	case ev.ended:
+		err = t.op.end()
+		ev.ended = false
+	}
+	return err
 }
 
 // settle makes sure that a mark may be put out behind everything before it; false

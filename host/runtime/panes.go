@@ -74,7 +74,7 @@ func (o *windowOperator) admit() {
 			p.all = false
 		default:
 			o.backend.Hold(r, sharedCell)
-			clear(o.backend.Value(r, sharedCell))
+			clear(o.backend.Edit(r, sharedCell))
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (o *windowOperator) announce() {
 	for _, w := range o.windows {
 		if r := o.ref(w); o.backend.Has(r, sharedCell) {
 			i := int((o.span.Start - w.Start) / o.panes.length)
-			o.backend.Value(r, sharedCell)[i/8] |= 1 << (i % 8)
+			o.backend.Edit(r, sharedCell)[i/8] |= 1 << (i % 8)
 		}
 	}
 }

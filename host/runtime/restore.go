@@ -8,7 +8,6 @@ import (
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/state"
-	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // manifest is what the job goes on from; nil: it begins.

@@ -27,16 +27,15 @@ var setNamespace = state.Namespace{Start: 1, End: 0}
 // windowOperator carries out what the window core decides: it is the only code
 // that touches the state of a windowed step, merging or not.
 type windowOperator struct {
+	keeper
 	core     *window.Core
-	backend  state.Backend
 	contents contents
 	sides    [2]windowSide // of a window join; else the left one
 	out      *output       // results; contents writes it
 	late     *output       // nil: late records are dropped and counted
 	panes    *panes        // nil: each window has contents of its own
 	stats    *StepStats
-	least    func() stream.EventTime            // see combines; nil: combine is min
-	shot     func(epoch int64, b state.Backend) // hands the snapshot over
+	least    func() stream.EventTime // see combines; nil: combine is min
 	merges   bool
 	stateful bool // the trigger's state has to be loaded
 	clocked  bool // windows are of processing time
@@ -324,39 +323,9 @@ func (o *windowOperator) complete() (bool, error) {
 	return true, err
 }
 
-func (o *windowOperator) outputs() []*output {
-	if o.late == nil {
-		return []*output{o.out}
-	}
-	return []*output{o.out, o.late}
-}
-
-func (o *windowOperator) status(kind stream.MarkKind) {
-	for _, out := range o.outputs() {
-		out.batch.Mark(kind, 0)
-	}
-}
-
-func (o *windowOperator) barrier(epoch int64) error {
-	o.shot(epoch, o.backend)
-	for _, out := range o.outputs() {
-		out.seal(epoch)
-	}
-	return nil
-}
-
 func (o *windowOperator) end() error {
 	o.ended = true
-	o.status(stream.MarkEnd)
-	return nil
-}
-
-func (o *windowOperator) drain(all bool) bool {
-	ok := o.out.drain(all)
-	if o.late != nil {
-		ok = o.late.drain(all) && ok
-	}
-	return ok
+	return o.keeper.end()
 }
 
 // stateBytes is a window.State as it is kept: the cells and which are set.
@@ -389,7 +358,7 @@ func (o *windowOperator) keepTrigger(w window.Window) {
 		return
 	}
 	o.backend.Hold(r, triggerCell)
-	putState(o.backend.Value(r, triggerCell), o.facts.Trigger)
+	putState(o.backend.Edit(r, triggerCell), o.facts.Trigger)
 }
 
 // inSetBytes is an entry of a merging set as it is kept: its window, the window of

@@ -23,8 +23,10 @@ type Memory struct {
 	keys           arena
 	texts          arena // of the cells of variable width
 	timers         [domains]timerQueue
-	many           map[timerKey]struct{} // timers of entries that have more than two
-	snapshotBuf    []byte
+	many           map[timerKey]uint32 // timers of entries that have more than two: extra + 1
+	extras         []extraTimer
+	freeExtra      uint32 // first free extra + 1, linked by next
+	changes        changes
 }
 
 // entry is 64 bytes without a pointer.
@@ -34,7 +36,8 @@ type entry struct {
 	key    place
 	hash   uint32 // of key and namespace
 	rowLen uint32 // of the key
-	count  uint32 // timers, those in many included
+	count  uint32 // timers, the extra ones included
+	extra  uint32 // first of them + 1, linked by next
 	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain; bit noted
 	holds  uint8  // bit i: cell i holds a value; bit live: the entry is in the table
 	group  stream.KeyGroup
@@ -77,7 +80,8 @@ func NewMemory(maxParallelism int, cells ...int) *Memory {
 	m := &Memory{
 		maxParallelism: maxParallelism,
 		table:          make([]uint64, tableSlotMin),
-		many:           map[timerKey]struct{}{},
+		many:           map[timerKey]uint32{},
+		changes:        changes{isBase: true},
 	}
 	for _, bytes := range cells {
 		m.cells = append(m.cells, cell{bytes: bytes, offset: m.stride})
@@ -136,6 +140,7 @@ func (m *Memory) place() Ref {
 	}
 	r := Ref(len(m.entries))
 	m.entries = append(m.entries, entry{})
+	m.changes.hasRoom(r)
 	if int(r)/slabEntries == len(m.values) {
 		m.values = append(m.values, make([]byte, slabEntries*m.stride))
 	}
@@ -209,8 +214,21 @@ func (m *Memory) text(r Ref, k *cell) []byte {
 	return m.texts.at(t.place, int(t.length))
 }
 
+// Edit implements Backend. What the cell has before Hold is in no snapshot.
+func (m *Memory) Edit(r Ref, c Cell) []byte {
+	if !m.changes.dirty.has(r) && m.Has(r, c) {
+		m.mark(r)
+	}
+	return m.Value(r, c)
+}
+
 // Hold implements Backend.
-func (m *Memory) Hold(r Ref, c Cell) { m.entries[r].holds |= 1 << c }
+func (m *Memory) Hold(r Ref, c Cell) {
+	if !m.Has(r, c) {
+		m.touch(r)
+		m.entries[r].holds |= 1 << c
+	}
+}
 
 // Note implements Backend.
 func (m *Memory) Note(r Ref) { m.entries[r].used |= noted }
@@ -220,12 +238,14 @@ func (m *Memory) Noted(r Ref) bool { return m.entries[r].used&noted != 0 }
 
 // Put implements Backend.
 func (m *Memory) Put(r Ref, c Cell, value []byte) {
+	m.touch(r)
 	t := m.resize(r, c, 0, len(value))
 	copy(m.texts.at(t.place, len(value)), value)
 }
 
 // Append implements Backend.
 func (m *Memory) Append(r Ref, c Cell, value []byte) {
+	m.touch(r)
 	before := len(m.Value(r, c))
 	t := m.resize(r, c, before, before+len(value))
 	copy(m.texts.at(t.place, int(t.length))[before:], value)
@@ -263,7 +283,10 @@ func (m *Memory) dropText(t *text) {
 
 // Clear implements Backend.
 func (m *Memory) Clear(r Ref, c Cell) {
-	m.entries[r].holds &^= 1 << c
+	if m.Has(r, c) {
+		m.touch(r)
+		m.entries[r].holds &^= 1 << c
+	}
 	if k := &m.cells[c]; k.bytes == Variable && int(r) < len(k.texts) {
 		k.texts[r].length = 0 // its room is given back with the entry: refs stay good until then
 	}
@@ -281,6 +304,7 @@ func (m *Memory) Release() {
 	for _, r := range m.suspects {
 		e := &m.entries[r]
 		if e.holds == live && e.count == 0 {
+			m.forget(r)
 			m.unlink(r)
 			for c := range m.cells {
 				if k := &m.cells[c]; int(r) < len(k.texts) {

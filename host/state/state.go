@@ -9,9 +9,17 @@
 //	    its entry became empty; so one pass over a batch may keep refs freely.
 //	(T) Timers are a set on (domain, time, key, namespace): setting one twice is
 //	    setting it once, and deleting one that is not there does nothing. All of
-//	    them are in every snapshot.
-//	(S) A snapshot of equal contents is equal bytes: key groups ascend, and
-//	    within a group keys, namespaces and timers do.
+//	    them are part of their entry in a snapshot.
+//	(F) A snapshot is of the contents at its Flip, whatever is done before the last
+//	    of its Slices. It has what has changed since the Flip before: its records,
+//	    applied to those of the snapshots back to the last base, are the contents.
+//	(S) Equal contents are equal records: the key of an entry and what it holds
+//	    give the bytes, not how they came about. Records come in no particular
+//	    order.
+//
+// Caveats: an entry is written whole, so one byte added to a long list costs the
+// list again in each snapshot. An entry that was changed and changed back is
+// written, too.
 package state
 
 import "github.com/wasmstream/wasmstream/host/stream"
@@ -55,10 +63,13 @@ type Backend interface {
 
 	// Has tells whether a cell of the entry holds a value.
 	Has(Ref, Cell) bool
-	// Value is the value of a cell, a view until the cell changes. One that is fixed in width is edited in
-	// place, and there before Hold as whatever bytes stood there; one that is not
-	// is empty while there is none.
+	// Value is the value of a cell, a view until the cell changes, to be read only.
+	// One that is fixed in width is there before Hold as whatever bytes stood there;
+	// one that is not is empty while there is none.
 	Value(Ref, Cell) []byte
+	// Edit is Value to be changed in place, until the next Flip. What is read
+	// through a view that came before shows the change.
+	Edit(Ref, Cell) []byte
 	// Hold says that a cell of fixed width holds a value from now on.
 	Hold(Ref, Cell)
 	// Put and Append set and extend the value of a cell of variable width.
@@ -86,12 +97,22 @@ type Backend interface {
 	// Release frees entries that hold nothing, and with them their refs.
 	Release()
 
-	// Snapshot calls put for each key group that has entries, in ascending
-	// order, with the group's entries as bytes (invariant S). The bytes are good
-	// during the call.
-	Snapshot(put func(group stream.KeyGroup, entries []byte))
-	// Restore adds the entries of one key group from a snapshot's bytes.
-	Restore(entries []byte) error
+	// Flip begins a snapshot of all that has changed since the Flip before, in a
+	// time that does not depend on how much that is. A base stands for itself. It
+	// must not be called while a snapshot is under way.
+	Flip() (isBase bool)
+	// Slice hands on records of the snapshot under way, so many small ones or fewer
+	// large ones, and tells whether those were the last; without a snapshot it does
+	// nothing, and is done. It must not be called from the Putter.
+	Slice(records int, to Putter) (done bool)
+	// Everything makes the next snapshot a base, and gives up the one under way.
+	Everything()
+	// Grow prepares for so many more entries.
+	Grow(entries int)
+	// Restore adds an entry from a record, which may be anything; after an error the
+	// backend is of no use any more. The next snapshot does not have what was
+	// restored, and is no base. It must not be called while a snapshot is under way.
+	Restore(key, value []byte) error
 
 	// Stats counts what is held.
 	Stats() Stats
@@ -101,4 +122,12 @@ type Backend interface {
 type Stats struct {
 	Entries int
 	Timers  int
+}
+
+// Putter takes the records of a snapshot. A record's key is the key of the entry
+// with its namespace. If an entry was deleted and is there again, its Delete comes
+// before its Add. The bytes are good during the call.
+type Putter interface {
+	Add(group stream.KeyGroup, key, value []byte)
+	Delete(group stream.KeyGroup, key []byte)
 }

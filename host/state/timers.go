@@ -1,10 +1,6 @@
 package state
 
-import (
-	"cmp"
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // A timer is in the set if its entry says so: in one of two places of the entry
 // itself (a window has its last moment and its cleanup), or in Memory.many. The
@@ -17,6 +13,13 @@ type timerKey struct {
 	domain Domain
 }
 
+// extraTimer is a timer in many, in the chain that begins at its entry.
+type extraTimer struct {
+	at         int64
+	prev, next uint32 // extra + 1
+	domain     Domain
+}
+
 // staleMin is the number of deleted timers that are let lie at least.
 const staleMin = 1024
 
@@ -26,11 +29,12 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 	if m.findTimer(d, at, r) != absent {
 		return
 	}
+	m.touch(r)
 	if free := bits.TrailingZeros8(^e.used); free < len(e.inline) {
 		e.inline[free] = at
 		e.used = e.used&^(4<<free) | 1<<free | uint8(d)<<2<<free
 	} else {
-		m.many[timerKey{at, r, d}] = struct{}{}
+		m.addExtra(d, at, r)
 	}
 	e.count++
 	m.timers[d].push(at, r)
@@ -61,11 +65,13 @@ func (m *Memory) findTimer(d Domain, at int64, r Ref) int {
 // dropTimer takes a timer out of the set; it tells whether it was there.
 func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 	where := m.findTimer(d, at, r)
-	switch where {
-	case absent:
+	if where == absent {
 		return false
+	}
+	m.touch(r)
+	switch where {
 	case inMany:
-		delete(m.many, timerKey{at, r, d})
+		m.dropExtra(d, at, r)
 	default:
 		m.entries[r].used &^= 5 << where
 	}
@@ -73,6 +79,52 @@ func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 	m.entries[r].count--
 	m.suspect(r)
 	return true
+}
+
+func (m *Memory) addExtra(d Domain, at int64, r Ref) {
+	i := m.freeExtra
+	if i == 0 {
+		m.extras = append(m.extras, extraTimer{})
+		i = uint32(len(m.extras))
+	} else {
+		m.freeExtra = m.extras[i-1].next
+	}
+	e := &m.entries[r]
+	m.extras[i-1] = extraTimer{at: at, next: e.extra, domain: d}
+	if e.extra != 0 {
+		m.extras[e.extra-1].prev = i
+	}
+	e.extra = i
+	m.many[timerKey{at, r, d}] = i
+}
+
+func (m *Memory) dropExtra(d Domain, at int64, r Ref) {
+	k := timerKey{at, r, d}
+	i := m.many[k]
+	delete(m.many, k)
+	x := &m.extras[i-1]
+	if x.prev != 0 {
+		m.extras[x.prev-1].next = x.next
+	} else {
+		m.entries[r].extra = x.next
+	}
+	if x.next != 0 {
+		m.extras[x.next-1].prev = x.prev
+	}
+	*x, m.freeExtra = extraTimer{next: m.freeExtra}, i
+}
+
+// eachTimer calls f with each timer of an entry, in no particular order.
+func (m *Memory) eachTimer(r Ref, f func(Domain, int64)) {
+	e := &m.entries[r]
+	for i, at := range e.inline {
+		if e.used>>i&1 != 0 {
+			f(Domain(e.used>>2>>i&1), at)
+		}
+	}
+	for i := e.extra; i != 0; i = m.extras[i-1].next {
+		f(m.extras[i-1].domain, m.extras[i-1].at)
+	}
 }
 
 // DeleteTimer implements Backend.
@@ -105,21 +157,10 @@ func (m *Memory) rebuild(d Domain) {
 	q := &m.timers[d]
 	q.reset()
 	for r := range m.entries {
-		e := &m.entries[r]
-		for i, at := range e.inline {
-			if e.used>>i&1 != 0 && Domain(e.used>>2>>i&1) == d {
+		m.eachTimer(Ref(r), func(of Domain, at int64) {
+			if of == d {
 				q.push(at, Ref(r))
 			}
-		}
-	}
-	var many []timerKey // in an order, so that a run can be repeated
-	for k := range m.many {
-		if k.domain == d {
-			many = append(many, k)
-		}
-	}
-	slices.SortFunc(many, func(a, b timerKey) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ref, b.ref)) })
-	for _, k := range many {
-		q.push(k.at, k.ref)
+		})
 	}
 }

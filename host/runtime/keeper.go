@@ -1,0 +1,86 @@
+package runtime
+
+import (
+	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// keeper is what operators with keyed state have alike: the marks behind
+// everything that they put out, and the snapshots of their state.
+//
+// At a barrier the backend is flipped. What the snapshot has is then written in
+// slices, between batches, and handed over when the last is done: records are
+// handled meanwhile.
+type keeper struct {
+	backend state.Backend
+	outs    []*output // all of the operator's
+	check   *checkpoints
+	step    string
+	task    int
+	groups  checkpoint.Groups // that the task owns
+	rebases int64             // the checkpoints that had come to nothing at the last snapshot
+	current part              // under way; without a delta: none
+}
+
+// sliceRecords is how many records of a snapshot are written at once, between two
+// batches: some 200 ns each where their entries are not in the cache.
+const sliceRecords = 4096
+
+func (k *keeper) status(kind stream.MarkKind) {
+	for _, out := range k.outs {
+		out.batch.Mark(kind, 0)
+	}
+}
+
+// barrier begins a snapshot. The one before is finished at once if it must: a
+// backend takes one at a time. What a checkpoint had that came to nothing is taken
+// again, with all else.
+func (k *keeper) barrier(epoch int64) error {
+	k.finish()
+	if rebases := k.check.rebases.Load(); rebases != k.rebases {
+		k.rebases = rebases
+		k.backend.Everything()
+	}
+	k.current = part{epoch: epoch, step: k.step, task: k.task, groups: k.groups, base: k.backend.Flip(), delta: k.check.delta()}
+	for _, out := range k.outs {
+		out.seal(epoch)
+	}
+	return nil
+}
+
+// end hands a snapshot over before it puts the mark out: behind that the job may
+// be over.
+func (k *keeper) end() error {
+	k.finish()
+	k.status(stream.MarkEnd)
+	return nil
+}
+
+func (k *keeper) drain(all bool) bool {
+	ok := true
+	for _, out := range k.outs {
+		ok = out.drain(all) && ok
+	}
+	return ok
+}
+
+// slice goes on with the snapshot under way; more says that it is not done yet. A
+// task without keyed state has no keeper.
+func (k *keeper) slice() (more bool) {
+	if k == nil || k.current.delta == nil {
+		return false
+	}
+	if !k.backend.Slice(sliceRecords, k.current.delta) {
+		return true
+	}
+	done := k.current
+	k.current = part{}
+	k.check.hand(done)
+	return false
+}
+
+func (k *keeper) finish() {
+	for k.slice() {
+	}
+}

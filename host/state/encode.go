@@ -1,0 +1,236 @@
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// A record's key is the key's row, then the namespace: nothing if it is zero,
+// else its start and its length in milliseconds as varints; then a byte that says
+// how many bytes the namespace has.
+//
+// Its value is a byte with a bit for each cell that holds something, and hasTimers;
+// of each such cell the value, of one of variable width behind its length, a
+// uvarint; if there are timers, for each domain their number, a uvarint, and their
+// times, ascending: the first as a varint, less the namespace's end, which a
+// window's timers are near; each other one as a uvarint, less the one before.
+// Arithmetic is modulo 2^64, so all times can be told.
+
+const hasTimers = 1 << CellsMax
+
+// encoder has the room for one record, and sorts timers.
+type encoder struct {
+	key, value []byte
+	times      [domains][]int64
+}
+
+// encodeKey gives the key of an entry's record, good until the next call.
+func (m *Memory) encodeKey(r Ref) []byte {
+	e := &m.entries[r]
+	b := append(m.changes.encoder.key[:0], m.Key(r)...)
+	if e.ns != (Namespace{}) {
+		b = binary.AppendVarint(b, e.ns.Start)
+		b = binary.AppendVarint(b, e.ns.End-e.ns.Start)
+	}
+	b = append(b, byte(len(b)-int(e.rowLen)))
+	m.changes.encoder.key = b
+	return b
+}
+
+// encodeValue gives the value of an entry's record, good until the next call.
+func (m *Memory) encodeValue(r Ref) []byte {
+	e := &m.entries[r]
+	b := append(m.changes.encoder.value[:0], e.holds&^live)
+	if e.count > 0 {
+		b[0] |= hasTimers
+	}
+	for i := range m.cells {
+		if e.holds>>i&1 == 0 {
+			continue
+		}
+		value := m.Value(r, Cell(i))
+		if m.cells[i].bytes == Variable {
+			b = binary.AppendUvarint(b, uint64(len(value)))
+		}
+		b = append(b, value...)
+	}
+	if e.count > 0 {
+		b = m.encodeTimers(b, r)
+	}
+	m.changes.encoder.value = b
+	return b
+}
+
+func (m *Memory) encodeTimers(b []byte, r Ref) []byte {
+	times := &m.changes.encoder.times
+	for d := range times {
+		times[d] = times[d][:0]
+	}
+	m.eachTimer(r, func(d Domain, at int64) { times[d] = append(times[d], at) })
+	for d := range times {
+		slices.Sort(times[d])
+		b = binary.AppendUvarint(b, uint64(len(times[d])))
+		for i, at := range times[d] {
+			if i == 0 {
+				b = binary.AppendVarint(b, at-m.entries[r].ns.End)
+			} else {
+				b = binary.AppendUvarint(b, uint64(at-times[d][i-1]))
+			}
+		}
+	}
+	return b
+}
+
+var (
+	errBrokenKey   = errors.New("the key of a state record is broken")
+	errBrokenValue = errors.New("the value of a state record is broken")
+	errTwice       = errors.New("an entry of the state is there twice")
+)
+
+// keyBytesMin is the shortest row: a header and no column.
+const keyBytesMin = 8
+
+// decodeKey takes the key of a record apart.
+func decodeKey(b []byte) (key stream.Row, ns Namespace, ok bool) {
+	if len(b) == 0 {
+		return nil, ns, false
+	}
+	n := len(b) - 1 - int(b[len(b)-1])
+	if n < keyBytesMin {
+		return nil, ns, false
+	}
+	if in := (reader{b: b[n : len(b)-1]}); len(in.b) > 0 {
+		ns.Start = in.varint()
+		ns.End = ns.Start + in.varint()
+		if in.bad || len(in.b) > 0 {
+			return nil, ns, false
+		}
+	}
+	return stream.Row(b[:n]), ns, true
+}
+
+// Grow implements Backend.
+func (m *Memory) Grow(entries int) {
+	if entries <= 0 {
+		return
+	}
+	m.entries = slices.Grow(m.entries, entries)
+	for 2*(m.live+entries) > len(m.table) {
+		m.grow()
+	}
+}
+
+// Restore implements Backend. A snapshot under way is a mistake in the caller's
+// code, which no run gets over, so it panics.
+func (m *Memory) Restore(key, value []byte) error {
+	c := &m.changes
+	if c.underWay {
+		panic("state: Restore while a snapshot is under way")
+	}
+	row, ns, ok := decodeKey(key)
+	if !ok {
+		return errBrokenKey
+	}
+	before := m.live
+	r := m.Entry(row.Hash(), row, ns)
+	if m.live == before {
+		return errTwice
+	}
+	in := reader{b: value}
+	holds := in.u8()
+	if holds&^hasTimers>>len(m.cells) != 0 || holds == 0 {
+		return errBrokenValue
+	}
+	m.restoreCells(r, holds, &in)
+	if holds&hasTimers != 0 {
+		m.restoreTimers(r, &in)
+	}
+	if in.bad || len(in.b) > 0 || m.entries[r].holds == live && m.entries[r].count == 0 {
+		return errBrokenValue
+	}
+	m.suspects = m.suspects[:len(m.suspects)-1] // it holds something
+	c.dirty.unset(r)
+	c.stored.set(r)
+	c.isBase = false
+	return nil
+}
+
+func (m *Memory) restoreCells(r Ref, holds uint8, in *reader) {
+	for i := range m.cells {
+		c := Cell(i)
+		switch bytes := m.cells[i].bytes; {
+		case holds>>i&1 == 0:
+		case bytes == Variable:
+			m.Put(r, c, in.take(in.uvarint()))
+		default:
+			if value := in.take(uint64(bytes)); !in.bad {
+				m.Hold(r, c)
+				copy(m.Value(r, c), value)
+			}
+		}
+	}
+}
+
+func (m *Memory) restoreTimers(r Ref, in *reader) {
+	for d := range domains {
+		at := m.entries[r].ns.End
+		for i, n := uint64(0), in.uvarint(); i < n; i++ {
+			if i == 0 {
+				at += in.varint()
+			} else {
+				at += int64(in.uvarint())
+			}
+			if in.bad {
+				return
+			}
+			m.SetTimer(d, at, r)
+		}
+	}
+}
+
+// reader takes values off the front of untrusted bytes; bad is sticky, and what
+// is taken then is zero.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) u8() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
