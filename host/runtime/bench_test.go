@@ -40,14 +40,18 @@ func BenchmarkHourly(b *testing.B) {
 	}
 }
 
-// discard is a sink that keeps nothing.
+// discard is a sink that keeps nothing. What other sinks of tests do not care about
+// they have from it.
 type discard struct{}
 
-func (discard) Open(int64) error         { return nil }
-func (discard) Write([]byte) error       { return nil }
-func (discard) Handover() (int64, error) { return 0, nil }
-func (discard) Commit() error            { return nil }
-func (discard) Abort() error             { return nil }
+func (discard) Recover([]byte) error           { return nil }
+func (discard) Open([]byte) error              { return nil }
+func (discard) Write(*connector.Records) error { return nil }
+func (discard) Handover(bool) ([]byte, error)  { return nil, nil }
+func (discard) Commit() error                  { return nil }
+func (discard) Interrupt()                     {}
+func (discard) Close() error                   { return nil }
+func (discard) Abort() error                   { return nil }
 
 func benchConfig(t testing.TB) runtime.Config {
 	c := config(t, nil)

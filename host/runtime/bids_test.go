@@ -99,9 +99,10 @@ type eventSource struct {
 
 const chunkEvents = 20 * eventsPerMilli
 
-func (s *eventSource) Open(connector.Position) error { return nil }
-func (s *eventSource) Size() int64                   { return 0 }
-func (s *eventSource) Close() error                  { return nil }
+func (s *eventSource) Open([]connector.SplitPosition) error   { return nil }
+func (s *eventSource) Checkpointed([]connector.SplitPosition) {}
+func (s *eventSource) Size() int64                            { return 0 }
+func (s *eventSource) Close() error                           { return nil }
 
 func (s *eventSource) Read(c *connector.Chunk) error {
 	if s.id >= s.end {

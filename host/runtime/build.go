@@ -109,6 +109,9 @@ func (b *builder) source(s *job.Source) error {
 		flush: b.flushTimer(), skipped: b.reporter(s.Name),
 	}
 	head.restore(from)
+	if from == nil && s.Connector.File != nil {
+		head.splitOf("") // is there from the start, and may be idle
+	}
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
 	b.job.check.sources = append(b.job.check.sources, head.node)

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -221,9 +220,10 @@ sinks:
 // numbers is a source of records whose times go up by step to end.
 type numbers struct{ at, step, end int64 }
 
-func (s *numbers) Open(connector.Position) error { return nil }
-func (s *numbers) Size() int64                   { return 0 }
-func (s *numbers) Close() error                  { return nil }
+func (s *numbers) Open([]connector.SplitPosition) error   { return nil }
+func (s *numbers) Checkpointed([]connector.SplitPosition) {}
+func (s *numbers) Size() int64                            { return 0 }
+func (s *numbers) Close() error                           { return nil }
 func (s *numbers) Read(c *connector.Chunk) error {
 	if s.at > s.end {
 		return io.EOF
@@ -239,12 +239,15 @@ func (s *numbers) Read(c *connector.Chunk) error {
 // discardSink counts lines.
 type discardSink struct{ lines int }
 
-func (s *discardSink) Open(int64) error         { return nil }
-func (s *discardSink) Handover() (int64, error) { return 0, nil }
-func (s *discardSink) Commit() error            { return nil }
-func (s *discardSink) Abort() error             { return nil }
-func (s *discardSink) Write(b []byte) error {
-	s.lines += bytes.Count(b, []byte("\n"))
+func (s *discardSink) Recover([]byte) error          { return nil }
+func (s *discardSink) Open([]byte) error             { return nil }
+func (s *discardSink) Handover(bool) ([]byte, error) { return nil, nil }
+func (s *discardSink) Commit() error                 { return nil }
+func (s *discardSink) Interrupt()                    {}
+func (s *discardSink) Close() error                  { return nil }
+func (s *discardSink) Abort() error                  { return nil }
+func (s *discardSink) Write(r *connector.Records) error {
+	s.lines += r.Len()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/file"
 	"github.com/wasmstream/wasmstream/host/format"
@@ -43,15 +45,46 @@ func (c *wallClock) Alarm(at stream.ProcTime, ring func()) {
 
 // memorySink keeps what it is given; a hand-over cuts it back.
 type memorySink struct {
+	discard
 	data      []byte
+	final     bool // of the last hand-over
 	committed bool
 }
 
-func (s *memorySink) Open(handover int64) error { s.data = s.data[:handover]; return nil }
-func (s *memorySink) Write(b []byte) error      { s.data = append(s.data, b...); return nil }
-func (s *memorySink) Handover() (int64, error)  { return int64(len(s.data)), nil }
-func (s *memorySink) Commit() error             { s.committed = true; return nil }
-func (s *memorySink) Abort() error              { return nil }
+func (s *memorySink) Open(handover []byte) error {
+	length, _ := strconv.Atoi(string(handover))
+	s.data = s.data[:length]
+	return nil
+}
+
+func (s *memorySink) Write(r *connector.Records) error {
+	s.data = append(s.data, r.Data...)
+	return nil
+}
+
+func (s *memorySink) Handover(final bool) ([]byte, error) {
+	s.final = final
+	return strconv.AppendInt(nil, int64(len(s.data)), 10), nil
+}
+
+func (s *memorySink) Commit() error {
+	s.committed = s.final
+	return nil
+}
+
+// kept is where a job's checkpoints are; each run goes on from the newest.
+type kept struct{ checkpoint.Store }
+
+func newKept() kept { return kept{checkpoint.NewMemory()} }
+
+func (k kept) config(t testing.TB) *runtime.Checkpoints {
+	t.Helper()
+	r, err := checkpoint.Recover(k.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &runtime.Checkpoints{Store: k.Store, Recovery: r}
+}
 
 // variants of the hourly-delays job, by the language of its aggregate; all put
 // out the same lines.
@@ -244,46 +277,35 @@ func TestHourlyDelaysRestored(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(plan.Parallelism), uint64(batch)))
 		total := int64(20_000)
 		sinks := map[string]*memorySink{}
-		var snapshot []byte
+		store := newKept()
 		for i := range int64(10) {
 			c := config(t, sinks)
 			c.Limits.BatchRows, c.Workers = batch, 2
-			if snapshot != nil {
-				c.Restore = readSnapshot(t, snapshot)
-			}
+			c.Checkpoints = store.config(t)
 			at := total*i/10 + random.Int64N(total/10)
-			snapshot = snapshotAt(t, plan, c, at)
+			checkpointAt(t, plan, c, at)
 			plan.Parallelism = 6 - plan.Parallelism // 2, 4, 2, …
 		}
 		c := config(t, sinks)
-		c.Restore = readSnapshot(t, snapshot)
+		c.Checkpoints = store.config(t)
 		run(t, plan, c)
 		checkHourly(t, sinks)
 	})
 }
 
-func readSnapshot(t *testing.T, b []byte) *runtime.Snapshot {
-	t.Helper()
-	s, err := runtime.ReadSnapshot(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// snapshotAt runs a job until a checkpoint that was triggered behind some number
+// checkpointAt runs a job until a checkpoint that was triggered behind some number
 // of records is complete, and then kills it. Sinks keep what they had got.
-func snapshotAt(t *testing.T, plan *job.Job, c runtime.Config, records int64) []byte {
+func checkpointAt(t *testing.T, plan *job.Job, c runtime.Config, records int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	source := c.Source
 	var j *runtime.Job
-	var snapshot []byte
+	var taken error = errors.New("not taken")
 	c.Source = func(s *job.Source) (connector.Source, error) {
 		inner, err := source(s)
 		return &countingSource{Source: inner, records: records, reached: func() {
-			if err := j.Checkpoint(func(s *runtime.Snapshot) { snapshot = s.Bytes(); cancel() }); err != nil {
+			if err := j.Checkpoint(func(err error) { taken = err; cancel() }); err != nil {
 				t.Error(err)
 			}
 		}}, err
@@ -296,10 +318,9 @@ func snapshotAt(t *testing.T, plan *job.Job, c runtime.Config, records int64) []
 	if err := j.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if snapshot == nil {
-		t.Fatalf("no checkpoint at record %d", records)
+	if taken != nil {
+		t.Fatalf("no checkpoint at record %d: %v", records, taken)
 	}
-	return snapshot
 }
 
 // countingSource tells when a number of records has been read. It hands chunks

@@ -23,7 +23,7 @@ type pacedSource struct {
 	ticks      *time.Ticker
 }
 
-func (s *pacedSource) Open(connector.Position) error {
+func (s *pacedSource) Open([]connector.SplitPosition) error {
 	s.ticks = time.NewTicker(time.Millisecond)
 	return nil
 }
@@ -62,7 +62,8 @@ type latencySink struct {
 	late []time.Duration
 }
 
-func (s *latencySink) Write(b []byte) error {
+func (s *latencySink) Write(r *connector.Records) error {
+	b := r.Data
 	now := time.Now()
 	for ; len(b) > 0; b = b[9:] { // a newline is behind each
 		if d := now.Sub(time.UnixMilli(int64(binary.LittleEndian.Uint64(b)))); d >= 0 {

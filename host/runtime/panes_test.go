@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -38,6 +40,7 @@ type sliding struct {
 	columns  map[string][]stream.Column
 	received []string
 	guest    func(*job.Function) (runtime.Guest, error)
+	store    checkpoint.Store
 }
 
 func newSliding(t testing.TB, text string) *sliding {
@@ -52,14 +55,17 @@ func newSliding(t testing.TB, text string) *sliding {
 	return s
 }
 
-func (s *sliding) start(t *rapid.T, snapshot []byte) {
-	c := runtime.Config{Decoders: 1, Clock: &manualClock{}, Scripted: true, Guest: s.guest, Collect: s.collect}
-	var err error
-	if snapshot != nil {
-		if c.Restore, err = runtime.ReadSnapshot(snapshot); err != nil {
-			t.Fatal(err)
-		}
+// start starts the job, from the newest checkpoint or with a new store (nil).
+func (s *sliding) start(t *rapid.T, store checkpoint.Store) {
+	if s.store = store; store == nil {
+		s.store = checkpoint.NewMemory()
 	}
+	recovery, err := checkpoint.Recover(s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := runtime.Config{Decoders: 1, Clock: &manualClock{}, Scripted: true, Guest: s.guest, Collect: s.collect}
+	c.Checkpoints = &runtime.Checkpoints{Store: s.store, Recovery: recovery}
 	if s.job, err = runtime.New(s.plan, c); err != nil {
 		t.Fatal(err)
 	}
@@ -81,15 +87,18 @@ func (s *sliding) drive(t *rapid.T) {
 }
 
 func (s *sliding) restart(t *rapid.T) {
-	var snapshot []byte
-	if err := s.job.Checkpoint(func(taken *runtime.Snapshot) { snapshot = taken.Bytes() }); err != nil {
+	taken := errors.New("not taken")
+	if err := s.job.Checkpoint(func(err error) { taken = err }); err != nil {
 		t.Fatal(err)
 	}
 	s.drive(t)
+	if taken != nil {
+		t.Fatal(taken)
+	}
 	if err := s.job.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.start(t, snapshot)
+	s.start(t, s.store)
 }
 
 // TestPanes: windows that share panes put out what windows with contents of their

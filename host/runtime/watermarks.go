@@ -80,18 +80,20 @@ func (m *watermarks) last() stream.EventTime { return m.combined.Watermark() }
 func (m *watermarks) isIdle() bool { return m.combined.Idle() }
 
 // reached is the watermark that follows from the records so far, whether it was
-// put out yet or not; MinTime if there is none.
+// put out yet or not: the least of the active splits'. It is MinTime if there is none.
 func (m *watermarks) reached() stream.EventTime {
-	least, some := stream.MaxTime, false
+	active, greatest := stream.MaxTime, stream.MinTime
 	for _, s := range m.splits {
-		if !s.idle {
-			least, some = min(least, m.reachedBy(s)), true
+		if at := m.reachedBy(s); s.idle {
+			greatest = max(greatest, at)
+		} else {
+			active = min(active, at)
 		}
 	}
-	if !some {
-		return stream.MinTime
+	if active < stream.MaxTime {
+		return active
 	}
-	return least
+	return greatest // all are idle
 }
 
 func (m *watermarks) reachedBy(s *splitMarks) stream.EventTime {

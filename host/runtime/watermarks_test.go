@@ -34,7 +34,8 @@ func newHead(t *testing.T, clock *stillClock, s *job.Source, pauses bool) *headB
 	}
 	n := &node{}
 	n.state.Store(running)
-	b.head.node = n
+	b.head.node, b.head.check.node = n, n
+	b.head.splitOf("")
 	b.in.producer, b.in.consumer, b.out.producer, b.out.consumer = n, n, n, n
 	b.head.out.routes = []*route{{pipes: []*pipe[*stream.Batch]{b.out}, limits: limits}}
 	return b
