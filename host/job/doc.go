@@ -24,9 +24,10 @@
 // itself, so a dollar sign right before a variable has to be part of it. Names,
 // left of a colon, are taken as they are.
 //
-// What Flink has as well is called as there and has its defaults, but for two:
-// checkpoint.interval, which Flink has none for, is 10s, and a Kafka sink's
-// delivery at-least-once instead of none.
+// What Flink has as well is called as there and has its defaults, but for these:
+// checkpoint.interval, for which Flink has none, is 10s; a Kafka source reads
+// committed records only; a Kafka sink's delivery is at-least-once instead of
+// none, and its transaction-timeout 15m, which brokers allow, instead of 1h.
 //
 // Caveats: without a working directory a relative and an absolute path cannot
 // be compared, so Options.Dir should be absolute; links in the file system are
