@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"time"
@@ -39,23 +40,32 @@ func topicProblem(n *node) string {
 	return ""
 }
 
-// patternProblem wants a regular expression that wholeName can compile.
-func patternProblem(n *node) string {
-	if n.text == "" {
+// pattern compiles a regular expression of whole names. What repeats counts in
+// it takes long to compile, so texts and their number have bounds (invariant L).
+func (c *checker) pattern(n *node) string {
+	switch {
+	case n.text == "":
 		return "must not be empty"
-	}
-	if len(n.text) > PatternBytesMax {
+	case len(n.text) > PatternBytesMax:
 		return fmt.Sprintf("is longer than %d bytes", PatternBytesMax)
+	case c.patterns[n.text] != nil:
+		n.pattern = c.patterns[n.text]
+		return ""
+	case len(c.patterns) == PatternsMax:
+		return fmt.Sprintf("is one too many: a job has at most %d different regular expressions", PatternsMax)
 	}
-	if _, err := regexp.Compile(n.text); err != nil {
+	_, err := syntax.Parse(n.text, syntax.Perl) // alone, since a)|(b would be sound within the anchors
+	if err == nil {
+		n.pattern, err = regexp.Compile("^(?:" + n.text + ")$")
+	}
+	if err != nil {
 		return fmt.Sprintf("must be a regular expression (RE2); %s is none: %s", quote(n.written), strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
+	if c.patterns == nil {
+		c.patterns = map[string]*regexp.Regexp{}
+	}
+	c.patterns[n.text] = n.pattern
 	return ""
-}
-
-// wholeName is a checked pattern that matches whole names only.
-func wholeName(pattern string) (*regexp.Regexp, error) {
-	return regexp.Compile(`^(?:` + pattern + `)$`)
 }
 
 // instantProblem wants a time that is not before the epoch: Kafka takes negative

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,8 @@ type checker struct {
 	o        Options
 	problems []Problem
 	warnings []Problem
-	replaced bool // within a connector that a scenario's script stands in for
+	patterns map[string]*regexp.Regexp // those compiled so far, by text
+	replaced bool                      // within a connector that a scenario's script stands in for
 }
 
 func (c *checker) add(line, column int, path, format string, args ...any) {

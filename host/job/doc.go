@@ -18,7 +18,16 @@
 //	    step or sink have one schema to the byte, so rows pass from a source
 //	    to whoever reads them without being laid out again.
 //	(L) Any text ends in bounded time and memory: TextBytesMax, NodesMax,
-//	    DepthMax and ProblemsMax hold, aliases count as what they stand for.
+//	    DepthMax, PatternsMax and ProblemsMax hold, aliases count as what they stand for.
+//
+// In every text ${NAME} stands for an environment variable and $${ for ${
+// itself, so a dollar sign right before a variable has to be part of it. Names,
+// left of a colon, are taken as they are.
+//
+// What Flink has as well is called as there and has its defaults, but for these:
+// checkpoint.interval, for which Flink has none, is 10s; a Kafka source reads
+// committed records only; a Kafka sink's delivery is at-least-once instead of
+// none, and its transaction-timeout 15m, which brokers allow, instead of 1h.
 //
 // Caveats: without a working directory a relative and an absolute path cannot
 // be compared, so Options.Dir should be absolute; links in the file system are

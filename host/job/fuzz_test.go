@@ -73,6 +73,7 @@ func checkPlan(t *testing.T, j *Job) {
 	}
 	known := map[StreamRef]string{}
 	for _, s := range j.Sources {
+		checkSource(t, s)
 		known[StreamRef{Name: s.Name}] = s.Output.String()
 	}
 	reads := func(what string, refs []StreamRef, input *stream.Schema) {
@@ -103,6 +104,46 @@ func checkPlan(t *testing.T, j *Job) {
 	}
 	for _, s := range j.Sinks {
 		reads("sink "+s.Name, s.From, s.Input)
+		if k := s.Connector.KafkaSink; k != nil {
+			checkKafkaSink(t, s, k, j.Checkpoint)
+		}
+	}
+}
+
+// checkSource: what is decoded comes first, what is known of the record behind it.
+func checkSource(t *testing.T, s *Source) {
+	t.Helper()
+	for i, f := range s.Output.Fields() {
+		if at := s.Value.Len(); i < at {
+			if s.Value.Fields()[i].Name != f.Name || s.Schema.Index(f.Name) < 0 {
+				t.Fatalf("source %s: %s of %s is not as decoded, %s of %s", s.Name, f.Name, s.Output, s.Value, s.Schema)
+			}
+		} else if m := s.Metadata[i-at]; m.Column != i || s.Schema.Index(f.Name) >= 0 {
+			t.Fatalf("source %s: %s of %s is not its column %d, the %s", s.Name, f.Name, s.Output, m.Column, m.Kind)
+		}
+	}
+	times := 0
+	for _, is := range []bool{s.EventTime >= 0, s.IngestionTime, s.RecordTime} {
+		if is {
+			times++
+		}
+	}
+	if k := s.Connector.KafkaSource; times > 1 || k != nil && (times == 0 || len(k.Brokers) == 0 || (k.Topics == nil) == (k.TopicPattern == nil)) {
+		t.Fatalf("source %s: %d times, %v", s.Name, times, k)
+	}
+}
+
+func checkKafkaSink(t *testing.T, s *Sink, k *KafkaSink, c *Checkpoint) {
+	t.Helper()
+	exactly := k.Delivery == ExactlyOnce
+	if exactly && (c == nil || k.TransactionTimeout <= c.Interval) || exactly != (k.TransactionalIDPrefix != "") || exactly != (k.TransactionTimeout > 0) {
+		t.Fatalf("sink %s: %+v with %+v", s.Name, k, c)
+	}
+	if s.Changing && k.Mode == AppendMode || k.Mode == UpsertMode && len(k.Key) == 0 || k.KeyFormat == RawKey && len(k.Key) != 1 {
+		t.Fatalf("sink %s: %+v", s.Name, k)
+	}
+	if k.Partition >= 0 && s.Input.Fields()[k.Partition].Type.Kind != stream.Int {
+		t.Fatalf("sink %s: partition %d of %s", s.Name, k.Partition, s.Input)
 	}
 }
 
@@ -177,12 +218,17 @@ func TestHostileTexts(t *testing.T) {
 		"wide joins":       "version: 1\nname: j\nsources:\n  a: {test: {}, schema: &s {" + repeat(ColumnsMax/2, "c%d: INT,") + "}}\n  b: {test: {}, schema: *s}\nsteps:\n" + repeat(600, "  s%d: {interval-join: {left: a, right: b, left-key: [c0], right-key: [c0], lower: 0s, upper: 0s}}\n") + "sinks:\n  out: {from: s7, test: {}}\n",
 		"many sources":     "version: 1\nname: j\nsources:\n" + repeat(600, "  s%d: {file: {path: a, format: json}, schema: {k: STRING}, ingestion-time: true}\n") + "steps:\n" + unions(12, 600) + "sinks:\n  out: {from: u7, file: {path: o, format: json}}\n",
 		"deep triggers":    head + "steps:\n  s: {from: in, key-by: [k], window: {global: {}, trigger: " + strings.Repeat("{purging: ", 60) + "never" + strings.Repeat("}", 60) + "}, aggregate: {n: count}}\n",
+		"many folders":     "version: 1\nname: j\ncheckpoint: {dir: state}\nsources:\n  in: {file: {path: a, format: json}, schema: {k: STRING}}\nsinks:\n" + repeat(1000, "  o%d: {from: in, file: {path: o%[1]d, format: json, rolling: {}}}\n"),
+		"many prefixes":    "version: 1\nname: j\ncheckpoint: {dir: state}\nsources:\n  in: {file: {path: a, format: json}, schema: {k: STRING}}\nsinks:\n" + repeat(600, "  o%d: {from: in, kafka: {brokers: [\"h:1\"], topic: t, format: json, delivery: exactly-once, transactional-id-prefix: "+strings.Repeat("/", PrefixBytesMax-4)+"%[1]d}}\n"),
+		"slow patterns":    "version: 1\nname: j\nsources:\n" + repeat(1000, "  s%d: {kafka: {brokers: [\"h:1\"], topic-pattern: \""+strings.Repeat("(a?){1000}", PatternBytesMax/10-1)+"%[1]d\", format: json}, schema: {k: STRING}}\n") + "sinks:\n  out: {from: s7, file: {path: o, format: json}}\n",
+		"one slow pattern": "version: 1\nname: j\nsources:\n  s: &s {kafka: {brokers: [\"h:1\"], topic-pattern: \"" + strings.Repeat("(a?){1000}", PatternBytesMax/10) + "\", format: json}, schema: {k: STRING}}\n" + repeat(4000, "  s%d: *s\n") + "sinks:\n  out: {from: s7, file: {path: o, format: json}}\n",
 		"too many columns": "version: 1\nname: j\nsources:\n  a: {test: {}, schema: {" + repeat(ColumnsMax+1, "c%d: INT,") + "}}\nsinks:\n  out: {from: a, test: {}}\n",
 	}
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			checkParse(t, []byte(text), true)
+			checkParse(t, []byte(text), false)
 			if d := time.Since(start); d > 5*time.Second {
 				t.Errorf("took %v", d)
 			} else if d > 300*time.Millisecond {

@@ -60,11 +60,8 @@ func (b *builder) kafkaSource(n *node, path string) *KafkaSource {
 		ReadUncommitted:   text(n.get("isolation")) == "read-uncommitted",
 		RecordBytesMax:    int(number(n.get("record-bytes-max"), recordBytesDefault)),
 	}
-	if pattern := n.get("topic-pattern"); text(pattern) != "" && !pattern.unset {
-		var err error
-		if k.TopicPattern, err = wholeName(pattern.text); err != nil {
-			b.wrong(pattern, path+".topic-pattern", "topic-pattern must be a regular expression (RE2): %s", err)
-		}
+	if pattern := n.get("topic-pattern"); pattern != nil {
+		k.TopicPattern = pattern.pattern
 	}
 	b.start(k, n, path)
 	if d := n.get("discovery-interval"); k.Bounded {

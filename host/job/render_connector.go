@@ -117,9 +117,9 @@ func (r Restart) String() string {
 	case FixedDelay:
 		return fmt.Sprintf("%d times after %s", r.Attempts, shownDuration(r.Delay))
 	case ExponentialDelay:
-		return fmt.Sprintf("after %s, each time times %g up to %s, jitter %g, anew after %s", shownDuration(r.Initial), r.Multiplier, shownDuration(r.Max), r.Jitter, shownDuration(r.ResetAfter))
+		return fmt.Sprintf("after %s, then %g times the last up to %s, jitter %g, anew after %s", shownDuration(r.Initial), r.Multiplier, shownDuration(r.Max), r.Jitter, shownDuration(r.ResetAfter))
 	case FailureRate:
-		return fmt.Sprintf("after %s unless more than %d failures in %s", shownDuration(r.Delay), r.MaxFailures, shownDuration(r.Interval))
+		return fmt.Sprintf("after %s, unless the failures in %s are more than %d", shownDuration(r.Delay), shownDuration(r.Interval), r.MaxFailures)
 	}
 	return r.Strategy.String()
 }

@@ -43,6 +43,9 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 	default:
 		message = textProblem(n, s)
 	}
+	if message == "" && s.what == isPattern {
+		message = c.pattern(n)
+	}
 	if message != "" {
 		c.wrong(n, path, "%s %s", last(path), message)
 		return
@@ -100,8 +103,6 @@ func textProblem(n *node, s *shape) string {
 		return addressProblem(n)
 	case isTopic:
 		return topicProblem(n)
-	case isPattern:
-		return patternProblem(n)
 	case isFunction:
 		if module, function, _ := strings.Cut(n.text, "."); module == "" || function == "" {
 			return fmt.Sprintf("must be a function as module.function; it is %s", quote(n.written))

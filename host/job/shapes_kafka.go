@@ -6,7 +6,8 @@ import "math"
 const (
 	TopicBytesMax             = 249           // Kafka's
 	PrefixBytesMax            = 200           // of a transactional id, of which Kafka takes some thousand
-	PatternBytesMax           = 1000          // of a topic-pattern
+	PatternBytesMax           = 200           // of a topic-pattern
+	PatternsMax               = 50            // that differ, in a job
 	TransactionTimeoutMin     = 1000          // ms
 	TransactionTimeoutMax     = math.MaxInt32 // ms; Kafka's
 	discoveryIntervalDefault  = 300_000       // ms; Flink's since 1.18

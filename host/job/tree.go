@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -54,12 +55,13 @@ type node struct {
 	meant    []string // fields that unknown ones are probably misspelt for: not missing, then
 	size     int      // nodes in it, repeated ones counted each time
 	expanded bool
-	variable bool         // a ${NAME} was replaced in it
-	unset    bool         // by nothing: only within what a scenario replaces is that no problem
-	ok       bool         // its shape was checked and is right
-	float    float64      // of a number that is ok
-	number   int64        // of an integer, duration (ms), instant (ms) or size (bytes) that is ok
-	typ      *stream.Type // of a type that is ok
+	variable bool           // a ${NAME} was replaced in it
+	unset    bool           // by nothing: only within what a scenario replaces is that no problem
+	ok       bool           // its shape was checked and is right
+	float    float64        // of a number that is ok
+	number   int64          // of an integer, duration (ms), instant (ms) or size (bytes) that is ok
+	typ      *stream.Type   // of a type that is ok
+	pattern  *regexp.Regexp // of a regular expression that is ok, anchored
 }
 
 // entry is a field of a mapping.
