@@ -79,6 +79,7 @@ var libraries = []library{
 	{"golang.org/x/sys", []string{"host/sandbox", "cmd/*"}, false},
 	{"golang.org/x/tools/txtar", []string{"host/scenario"}, false},
 	{"github.com/google/go-cmp", []string{"host/scenario"}, false},
+	{"github.com/twmb/franz-go", []string{"host/connector/kafka"}, false},
 }
 
 func layerOf(dir string) *layer {

@@ -1,0 +1,80 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+)
+
+// GoneError says that records which a source was to read are no longer there.
+type GoneError struct {
+	Split  string
+	Offset int64 // the position
+	First  int64 // the log's first offset
+	End    int64 // the log's end
+	// Cut says that the log was cut back below the position, as after the election of
+	// a leader that had fallen behind; else records were deleted before they were read.
+	Cut bool
+}
+
+// Error says what is lost, and why that may be.
+func (e *GoneError) Error() string {
+	if e.Cut {
+		return fmt.Sprintf("%s cannot be read on at offset %d: its log ends at %d, so it was cut back or the topic was made anew; what was read from behind there is in the state but no longer in the topic",
+			e.Split, e.Offset, e.End)
+	}
+	return fmt.Sprintf("%s cannot be read on at offset %d: the log begins at %d, so up to %d records were deleted before they were read (retention or a deletion by hand)",
+		e.Split, e.Offset, e.First, e.First-e.Offset)
+}
+
+// TopicError says what is wrong with a topic.
+type TopicError struct {
+	Topic  string
+	Reason string
+	Err    error // what the broker answered; may be nil
+}
+
+// Error names the topic and the reason.
+func (e *TopicError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("topic %s: %s: %v", e.Topic, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("topic %s: %s", e.Topic, e.Reason)
+}
+
+// Unwrap returns what the broker answered.
+func (e *TopicError) Unwrap() error { return e.Err }
+
+// LostError says that a transaction which a checkpoint counts cannot be committed:
+// the broker gave it up, and its records are lost.
+type LostError struct {
+	ID      string // of the transaction
+	Epoch   int16  // of its producer
+	Records int64
+	Reason  string
+	Err     error // what the broker answered
+}
+
+// Error says how much is lost and the likely reason.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%d records are lost: the transaction %s (producer epoch %d), which the checkpoint counts, cannot be committed: %s (%v)",
+		e.Records, e.ID, e.Epoch, e.Reason, e.Err)
+}
+
+// Unwrap returns what the broker answered.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// FencedError says that the broker does not take more from a transaction of this sink.
+type FencedError struct {
+	Prefix  string
+	Timeout time.Duration
+	Err     error
+}
+
+// Error says why that may be.
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("the broker takes no more from the transactions %s/…: a second copy of the job is running, another job has the same transactional-id-prefix, or the transaction was open for longer than its timeout of %v (%v)",
+		e.Prefix, e.Timeout, e.Err)
+}
+
+// Unwrap returns what the broker answered.
+func (e *FencedError) Unwrap() error { return e.Err }

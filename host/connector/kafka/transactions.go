@@ -1,0 +1,239 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// transactions are requests about transactions that no producer sends: any client may
+// end a transaction if it knows its producer's id and epoch. They are repeated until
+// a broker has answered, or the context ends.
+type transactions struct {
+	connection *Connection
+	client     *kgo.Client // for all but the end of transactions
+	ends       *kgo.Client // nil: not known yet what the cluster takes
+	version    int16       // the finalized transaction.version
+	told       teller
+}
+
+// endTxnKey and endTxnOldest: a cluster of 4.x brokers that was not finalized offers
+// version 5 of EndTxn, refuses it, and leaves the id blocked until a restart.
+const (
+	endTxnKey    = 26
+	endTxnOldest = 4
+	versionTV2   = 2
+)
+
+func newTransactions(c *Connection) (*transactions, error) {
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &transactions{connection: c, client: client, told: teller{log: c.logger()}}, nil
+}
+
+func (t *transactions) close() {
+	if t.ends != nil && t.ends != t.client {
+		t.ends.Close()
+	}
+	t.client.Close()
+}
+
+// persist repeats what fails in passing.
+func (t *transactions) persist(ctx context.Context, what string, try func() error) error {
+	for failures := 0; ; failures++ {
+		err := try()
+		if err == nil || !passing(err) {
+			return err
+		}
+		if !errors.Is(err, kerr.ConcurrentTransactions) && ctx.Err() == nil {
+			t.told.warn(what+"; trying again", "error", err)
+		}
+		if !wait(ctx, backoff(failures)) {
+			return fmt.Errorf("%s: %w", what, errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+// learn finds the cluster's transaction.version, and chooses the version of EndTxn.
+func (t *transactions) learn(ctx context.Context) error {
+	if t.ends != nil {
+		return nil
+	}
+	err := t.persist(ctx, "the cluster's features are not known", func() error {
+		request := kmsg.NewPtrApiVersionsRequest()
+		request.ClientSoftwareName, request.ClientSoftwareVersion = "wasmstream", "0"
+		response, err := request.RequestWith(ctx, t.client)
+		if err != nil {
+			return err
+		}
+		t.version = 0
+		for _, f := range response.FinalizedFeatures {
+			if f.Name == "transaction.version" {
+				t.version = f.MaxVersionLevel
+			}
+		}
+		return kerr.ErrorForCode(response.ErrorCode)
+	})
+	if err != nil {
+		return err
+	}
+	t.ends = t.client
+	if t.version < versionTV2 {
+		t.ends, err = t.oldClient()
+	}
+	return err
+}
+
+// oldClient makes a client that ends transactions as brokers did before version 5.
+func (t *transactions) oldClient() (*kgo.Client, error) {
+	opts, err := t.connection.options()
+	if err != nil {
+		return nil, err
+	}
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(endTxnKey, endTxnOldest)
+	return kgo.NewClient(append(opts, kgo.MaxVersions(versions))...)
+}
+
+// end commits or aborts, until the broker says that it is decided.
+func (t *transactions) end(ctx context.Context, p pending, commit bool) error {
+	if err := t.learn(ctx); err != nil {
+		return err
+	}
+	return t.persist(ctx, fmt.Sprintf("transaction %s could not be ended", p.id), func() error {
+		request := kmsg.NewPtrEndTxnRequest()
+		request.TransactionalID, request.ProducerID, request.ProducerEpoch, request.Commit = p.id, p.producer, p.epoch, commit
+		response, err := request.RequestWith(ctx, t.ends)
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(response.ErrorCode)
+	})
+}
+
+// commit commits a transaction that a checkpoint counts. That it cannot be is a
+// LostError (S).
+func (t *transactions) commit(ctx context.Context, p pending) error {
+	err := t.end(ctx, p, true)
+	if reason := lostBecause(err); reason != "" {
+		return &LostError{ID: p.id, Epoch: p.epoch, Records: p.records, Reason: reason, Err: err}
+	}
+	return err
+}
+
+// lostBecause says what the answer to a commit means; "" if it does not mean that
+// the transaction is lost.
+func lostBecause(err error) string {
+	switch {
+	case errors.Is(err, kerr.InvalidTxnState):
+		return "the broker gave it up, most likely because it was open for longer than its transaction timeout, or somebody aborted it"
+	case errors.Is(err, kerr.ProducerFenced), errors.Is(err, kerr.InvalidProducerEpoch):
+		return "its id was taken over and the transaction given up, by a second copy of the job, by another job with the same transactional-id-prefix, or by the broker because it was open for longer than its transaction timeout"
+	case errors.Is(err, kerr.InvalidProducerIDMapping):
+		return "the brokers do not know it: this may be another cluster than the one it was written to, or they forgot the id (transactional.id.expiration.ms)"
+	}
+	return ""
+}
+
+// fence gives up what is open under an id, and locks out whoever used it before.
+func (t *transactions) fence(ctx context.Context, id string, timeout time.Duration) error {
+	return t.persist(ctx, fmt.Sprintf("transaction id %s could not be taken", id), func() error {
+		request := kmsg.NewPtrInitProducerIDRequest()
+		request.TransactionalID = &id
+		request.TransactionTimeoutMillis = int32(timeout.Milliseconds())
+		request.ProducerID, request.ProducerEpoch = -1, -1
+		response, err := request.RequestWith(ctx, t.client)
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(response.ErrorCode)
+	})
+}
+
+// list returns the ids that the cluster knows and that begin with the prefix and a
+// slash. Old brokers do not filter, so it is done here.
+func (t *transactions) list(ctx context.Context, prefix string) (ids []string, err error) {
+	err = t.persist(ctx, "transactions could not be listed", func() error {
+		listed, err := kadm.NewClient(t.client).ListTransactions(ctx, nil, nil)
+		if err != nil {
+			return shardError(err)
+		}
+		ids = ids[:0]
+		for _, id := range listed.TransactionalIDs() {
+			if strings.HasPrefix(id, prefix+"/") {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// shardError returns the first error of brokers that were asked alike.
+func shardError(err error) error {
+	var shards *kadm.ShardErrors
+	if errors.As(err, &shards) && len(shards.Errs) > 0 {
+		return fmt.Errorf("broker %d: %w", shards.Errs[0].Broker.NodeID, shards.Errs[0].Err)
+	}
+	return err
+}
+
+// timeoutMax returns the longest transaction that the brokers allow; 0 if they do not
+// say, as to somebody who may not describe them.
+func (t *transactions) timeoutMax(ctx context.Context) (longest time.Duration, err error) {
+	admin := kadm.NewClient(t.client)
+	err = t.persist(ctx, "the brokers' transaction.max.timeout.ms is not known", func() error {
+		all, err := admin.ListBrokers(ctx)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		configs, err := admin.DescribeBrokerConfigs(ctx, all[0].NodeID)
+		if err != nil {
+			if passing(err) {
+				return shardError(err)
+			}
+			return nil
+		}
+		for _, c := range configs {
+			for _, e := range c.Configs {
+				if e.Key == "transaction.max.timeout.ms" && e.Value != nil {
+					ms, _ := strconv.ParseInt(*e.Value, 10, 64)
+					longest = time.Duration(ms) * time.Millisecond
+				}
+			}
+		}
+		return nil
+	})
+	return longest, err
+}
+
+// transactionalID is the id of the n-th transaction of a task.
+func transactionalID(prefix string, task, n int) string {
+	return fmt.Sprintf("%s/%d/%d", prefix, task, n)
+}
+
+// taskOf returns which task an id belongs to that begins with the prefix.
+func taskOf(id, prefix string) (task int, ok bool) {
+	rest := strings.TrimPrefix(id, prefix+"/")
+	first, second, ok := strings.Cut(rest, "/")
+	task, err := strconv.Atoi(first)
+	if _, err2 := strconv.Atoi(second); err != nil || err2 != nil {
+		return 0, false
+	}
+	return task, ok
+}
