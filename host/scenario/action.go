@@ -18,7 +18,7 @@ const (
 	active
 	clock
 	restart
-	checkpoint
+	keepCheckpoint
 	restore
 	end
 	want
@@ -55,7 +55,7 @@ var forms = [...]form{
 	active:          {"active", "active SOURCE", []argument{name}},
 	clock:           {"clock", "clock T", []argument{now}},
 	restart:         {"restart", "restart", nil},
-	checkpoint:      {"checkpoint", "checkpoint NAME", []argument{name}},
+	keepCheckpoint:  {"checkpoint", "checkpoint NAME", []argument{name}},
 	restore:         {"restore", "restore NAME", []argument{name}},
 	end:             {"end", "end SOURCE", []argument{name}},
 	want:            {"want", "want SINK [KIND] JSON [@T]", []argument{name, record}},

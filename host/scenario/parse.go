@@ -166,7 +166,7 @@ func (p *parser) order() {
 				p.wrong(a.line, "the clock stands at %d and cannot go back", clockNow)
 			}
 			clockNow = max(clockNow, a.now)
-		case checkpoint:
+		case keepCheckpoint:
 			checkpoints[a.name] = maps.Clone(ended)
 		case restore:
 			of, ok := checkpoints[a.name]

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -24,7 +26,7 @@ func (s *Scenario) Run(o Options) Result {
 	}
 	r := &runner{
 		Scenario: s, o: &o, plan: plan, modules: modules, binding: b, clock: &manualClock{},
-		checkpoints: map[string][]byte{}, dropped: map[string]int64{},
+		store: checkpoint.NewMemory(), checkpoints: map[string]*checkpoint.Manifest{}, dropped: map[string]int64{},
 	}
 	var updated []byte
 	var bad *mismatch
@@ -111,25 +113,24 @@ type runner struct {
 	job         *runtime.Job // nil: it has failed
 	failure     error        // why
 	sources     map[string]*sourceState
-	checkpoints map[string][]byte
+	store       checkpoint.Store // of this run's checkpoints
+	checkpoints map[string]*checkpoint.Manifest
 	dropped     map[string]int64 // late records by step, in the jobs before this one
 	received    []received       // because of the present action
 	batch       stream.Batch     // scratch: what is sent
 }
 
-// start builds the job, from the bytes of a snapshot or anew (nil). A job that
-// was restored goes on at the clock's present time, and its ended sources say so
-// again.
-func (r *runner) start(snapshot []byte) error {
+// start builds the job, from a checkpoint or anew (nil). A job that was restored
+// goes on at the clock's present time, and its ended sources say so again.
+func (r *runner) start(from *checkpoint.Manifest) error {
+	recovery, err := checkpoint.Recover(r.store)
+	if err != nil {
+		return err
+	}
+	recovery.Manifest, recovery.Committed = from, true
 	c := runtime.Config{Decoders: 1, Clock: r.clock, Scripted: true, Collect: r.collect, Guest: r.modules.guest}
 	c.Limits.BatchRows = r.o.Batch
-	if snapshot != nil {
-		var err error
-		if c.Restore, err = runtime.ReadSnapshot(snapshot); err != nil {
-			return err
-		}
-	}
-	var err error
+	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery, Retained: math.MaxInt}
 	if r.job, err = runtime.New(r.plan, c); err != nil {
 		r.job = nil
 		return err
@@ -222,9 +223,9 @@ func (r *runner) perform(from, n int) error {
 	case clock:
 		r.clock.now = a.now
 		return r.job.MoveClock(a.now)
-	case checkpoint:
-		snapshot, err := r.snapshot()
-		r.checkpoints[a.name] = snapshot
+	case keepCheckpoint:
+		taken, err := r.takeCheckpoint()
+		r.checkpoints[a.name] = taken
 		return err
 	case restore:
 		return errors.Join(r.stop(), r.start(r.checkpoints[a.name]))
@@ -255,28 +256,29 @@ func (r *runner) advance(source string, t stream.EventTime) error {
 	return r.mark(source, stream.MarkWatermark, int64(t))
 }
 
-var errNoSnapshot = errors.New("the checkpoint was not completed")
+var errNoCheckpoint = errors.New("the checkpoint was not completed")
 
-func (r *runner) snapshot() ([]byte, error) {
-	var snapshot []byte
-	if err := r.job.Checkpoint(func(s *runtime.Snapshot) { snapshot = s.Bytes() }); err != nil {
+func (r *runner) takeCheckpoint() (*checkpoint.Manifest, error) {
+	outcome := errNoCheckpoint
+	if err := r.job.Checkpoint(func(err error) { outcome = err }); err != nil {
 		return nil, err
 	}
 	if err := r.job.Drive(nil); err != nil {
 		return nil, err
 	}
-	if snapshot == nil {
-		return nil, errNoSnapshot
+	if outcome != nil {
+		return nil, outcome
 	}
-	return snapshot, nil
+	taken, err := checkpoint.Recover(r.store)
+	return taken.Manifest, err
 }
 
 func (r *runner) restart() error {
-	snapshot, err := r.snapshot()
+	taken, err := r.takeCheckpoint()
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.stop(), r.start(snapshot))
+	return errors.Join(r.stop(), r.start(taken))
 }
 
 // restartInPlace restarts the job and tells it what a restart forgets.

@@ -19,7 +19,7 @@ version: 1
 name: sums
 sources:
   in: {test: {}, schema: {k: STRING, v: BIGINT, d: DOUBLE, t: TIMESTAMP(3)}, event-time: t}
-  more: {kafka: {topic: none}, schema: {k: STRING, v: BIGINT, d: DOUBLE, t: TIMESTAMP(3)}}
+  more: {kafka: {brokers: ["127.0.0.1:9"], topics: [none], format: json}, schema: {k: STRING, v: BIGINT, d: DOUBLE, t: TIMESTAMP(3)}}
 steps:
   all: {from: [in, more]}
   sums: {from: all, key-by: [k], window: {tumbling: {size: 10ms}}, aggregate: {v: sum(v), d: max(d)}}
