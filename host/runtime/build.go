@@ -46,32 +46,36 @@ func (b *builder) build() error {
 			return fmt.Errorf("sink %s: %w", s.Name, err)
 		}
 	}
-	b.checkpoints()
+	if err := b.checkpoints(); err != nil {
+		return err
+	}
 	b.job.sched.order()
 	return nil
 }
 
 // checkpoints makes the coordinator, if the job has checkpoints.
-func (b *builder) checkpoints() {
+func (b *builder) checkpoints() error {
 	config := b.config.Checkpoints
 	if config == nil {
-		return
+		return nil
+	}
+	schedule, err := checkpoint.NewSchedule(config.Schedule, b.config.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("checkpoints: %w", err)
 	}
 	j := b.job
-	m := &merger{store: config.Store, log: b.config.Log}
+	m := &merger{config: config, log: b.config.Log}
 	c := &coordinator{
 		plan: b.plan, config: config, clock: b.config.Clock, log: b.config.Log, check: j.check, merger: m, sources: j.sources,
-		stats: &j.stats.checkpoints, finish: j.finish, next: config.Recovery.Next,
+		stats: &j.stats.checkpoints, finish: j.finish, schedule: schedule, next: config.Recovery.Next,
 	}
 	if last := config.Recovery.Manifest; last != nil {
 		c.last, c.committed = *last, config.Recovery.Committed
 	}
-	if config.Interval > 0 {
-		c.due = b.config.Clock.Now() + millis(config.Interval)
-	}
 	j.coordinator = c
 	j.check.node = j.sched.add("checkpoints", 0, c, true)
 	m.node = j.sched.add("merge checkpoints", 0, m, true)
+	return nil
 }
 
 // stream returns a new output of a task and makes it known.

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -44,14 +43,10 @@ type Checkpoints struct {
 	Store checkpoint.Store
 	// Recovery is what the job goes on from, and the history and epoch that its own
 	// checkpoints go on with.
-	Recovery checkpoint.Recovery
-	// Interval is from the start of one to that of the next; 0: they are taken when
-	// asked for. MinPause is at least from the end of one to the start of the next.
-	Interval, MinPause time.Duration
-	Timeout            time.Duration // after which one is given up; 0: never
-	TolerableFailures  int           // one more in a row fails the job
-	Retained           int           // how many are kept; 0: one
-	AtLeastOnce        bool          // barriers hold no channel back
+	Recovery    checkpoint.Recovery
+	Schedule    checkpoint.ScheduleOptions
+	Retained    int  // how many are kept; 0: one
+	AtLeastOnce bool // barriers hold no channel back
 	// Reached, if not nil, is called at each of the points at which a crash matters.
 	Reached func(Point)
 }

@@ -1,11 +1,11 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	goruntime "runtime"
-	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -39,12 +39,11 @@ type coordinator struct {
 	stats   *CheckpointStats
 	finish  func() // ends the job, all of whose results are committed
 
+	schedule  *checkpoint.Schedule
 	next      int64               // the epoch of the checkpoint that is started next
 	last      checkpoint.Manifest // the newest durable one, or where the first one goes on from
 	committed bool                // all sinks have committed it, or there is none
 	attempt   *attempt            // under way; nil: none
-	due       stream.ProcTime     // when the next one is to be started; 0: when asked for
-	failures  int                 // in a row
 	parts     []part
 	asked     []func(error)
 	ended     bool // the sinks have all their records: a last checkpoint is wanted
@@ -53,9 +52,9 @@ type coordinator struct {
 // attempt is the checkpoint that is under way.
 type attempt struct {
 	manifest   checkpoint.Manifest
-	files      map[string][]checkpoint.FileRef // that were written for it, by step
-	missing    int                             // parts
-	committing int                             // sinks that have not committed; valid when nothing is missing
+	files      map[owner]checkpoint.FileRef // that were written for it
+	missing    int                          // parts
+	committing int                          // sinks that have not committed; valid when nothing is missing
 	started    stream.ProcTime
 	bytes      int64
 	done       []func(error)
@@ -71,28 +70,31 @@ func (c *coordinator) step() (outcome, error) {
 		}
 	}
 	asked, ended := c.check.wishes()
+	if len(asked) > 0 || ended && !c.ended {
+		c.schedule.Demand()
+	}
 	c.asked, c.ended = append(c.asked, asked...), ended
 	return c.decide()
 }
 
-// decide starts what is due and gives up what takes too long.
+// decide starts what is due and gives up what takes too long. Sinks commit however
+// long that takes.
 func (c *coordinator) decide() (outcome, error) {
+	if c.attempt != nil && c.attempt.missing == 0 {
+		return outcome{}, nil
+	}
 	now := c.clock.Now()
-	if a := c.attempt; a != nil {
-		late := a.started + millis(c.config.Timeout)
-		switch {
-		case a.missing == 0 || c.config.Timeout == 0: // the sinks commit, however long that takes
-			return outcome{}, nil
-		case now < late:
-			return outcome{deadline: late}, nil
+	switch d := c.schedule.Next(now); d.Do {
+	case checkpoint.DoStart:
+		c.begin(now)
+		return outcome{more: true}, nil
+	case checkpoint.DoAbort:
+		return outcome{more: true}, c.giveUp(errors.New(d.Reason))
+	case checkpoint.DoWait:
+		if d.At != checkpoint.Never {
+			return outcome{deadline: d.At}, nil
 		}
-		return outcome{more: true}, c.giveUp(fmt.Errorf("it was not complete within %s", c.config.Timeout))
 	}
-	wanted := len(c.asked) > 0 || c.ended && c.failures == 0
-	if !wanted && (c.due == 0 || now < c.due) {
-		return outcome{deadline: c.due}, nil
-	}
-	c.begin(now)
 	return outcome{}, nil
 }
 
@@ -103,11 +105,12 @@ func (c *coordinator) begin(now stream.ProcTime) {
 		MaxParallelism: c.plan.MaxParallelism,
 	}
 	c.attempt = &attempt{
-		manifest: m, files: map[string][]checkpoint.FileRef{}, missing: c.check.parts, committing: c.check.commits,
+		manifest: m, files: map[owner]checkpoint.FileRef{}, missing: c.check.parts, committing: c.check.commits,
 		started: now, done: c.asked,
 	}
 	c.next++
 	c.asked = nil
+	c.schedule.Started(now, m.Epoch, c.check.parts)
 	c.check.start(m.Epoch)
 }
 
@@ -136,6 +139,7 @@ func (c *coordinator) add(p part) error {
 			return err
 		}
 	}
+	c.schedule.PartDone(p.epoch)
 	if a.missing--; a.missing > 0 {
 		return nil
 	}
@@ -162,7 +166,7 @@ func (c *coordinator) write(p part) error {
 		return err
 	}
 	c.attempt.bytes += ref.Bytes
-	c.attempt.files[p.step] = append(c.attempt.files[p.step], ref)
+	c.attempt.files[owner{p.step, p.task}] = ref
 	return nil
 }
 
@@ -180,13 +184,7 @@ func putFile(store checkpoint.Store, ref *checkpoint.FileRef, write func(io.Writ
 func (c *coordinator) makeDurable() error {
 	m := &c.attempt.manifest
 	for _, s := range c.plan.Steps {
-		var before []checkpoint.FileRef
-		if old := c.last.Step(s.Name); old != nil {
-			before = c.merger.replace(s.Name, old.Files)
-		}
-		m.Steps = append(m.Steps, checkpoint.Step{
-			Name: s.Name, Layout: layoutOf(s), Files: chain(before, c.attempt.files[s.Name]),
-		})
+		m.Steps = append(m.Steps, checkpoint.Step{Name: s.Name, Layout: layoutOf(s), Files: c.filesOf(s.Name)})
 	}
 	c.config.reached(ManifestBefore)
 	if err := checkpoint.PutManifest(c.config.Store, m); err != nil {
@@ -202,33 +200,38 @@ func (c *coordinator) makeDurable() error {
 	return nil
 }
 
-// chain is what the newer files make of the older ones: of the groups of a base
-// nothing older counts.
-func chain(older, newer []checkpoint.FileRef) []checkpoint.FileRef {
-	for _, n := range newer {
-		if !n.Base {
-			continue
-		}
-		var kept []checkpoint.FileRef
-		for _, o := range older {
-			below, above := o, o
-			below.Groups = o.Groups.And(checkpoint.Groups{From: 0, To: n.Groups.From})
-			above.Groups = o.Groups.And(checkpoint.Groups{From: n.Groups.To, To: checkpoint.AllGroups.To})
-			for _, part := range []checkpoint.FileRef{below, above} {
-				if !part.Groups.Empty() {
-					kept = append(kept, part)
-				}
+// filesOf are the files that have a step's state: of each task what it had, and what
+// was written for this checkpoint.
+func (c *coordinator) filesOf(step string) (all []checkpoint.FileRef) {
+	for task := range c.plan.Parallelism {
+		files := c.merger.apply(owner{step, task}, c.before(step, task))
+		if ref, ok := c.attempt.files[owner{step, task}]; ok {
+			if ref.Base {
+				files = nil
 			}
+			files = append(files[:len(files):len(files)], ref)
 		}
-		older = kept
+		all = append(all, files...)
 	}
-	return append(older[:len(older):len(older)], newer...)
+	return all
+}
+
+// before are the files of a task in the newest durable checkpoint.
+func (c *coordinator) before(step string, task int) []checkpoint.FileRef {
+	if old := c.last.Step(step); old != nil {
+		return checkpoint.RefsFor(old.Files, c.groups(task))
+	}
+	return nil
+}
+
+func (c *coordinator) groups(task int) checkpoint.Groups {
+	return checkpoint.GroupsOf(task, c.plan.MaxParallelism, c.plan.Parallelism)
 }
 
 // complete ends a checkpoint that all sinks have committed.
 func (c *coordinator) complete() {
 	a := c.attempt
-	c.attempt, c.failures = nil, 0
+	c.attempt = nil
 	if err := c.note(a.manifest.Epoch); err != nil {
 		// The next manifest supersedes it; until then a crash has the sinks commit again.
 		c.log.Warn("that all sinks have committed a checkpoint could not be noted", "epoch", a.manifest.Epoch, "error", err)
@@ -238,7 +241,7 @@ func (c *coordinator) complete() {
 	}
 	now := c.clock.Now()
 	c.stats.completed(a, now)
-	c.schedule(a, now)
+	c.schedule.Completed(now, a.manifest.Epoch)
 	for _, done := range a.done {
 		done(nil)
 	}
@@ -247,21 +250,6 @@ func (c *coordinator) complete() {
 		return
 	}
 	c.tidy()
-}
-
-// retryInterval is when a last checkpoint is tried again if there is no other
-// interval.
-const retryInterval = time.Second
-
-func millis(d time.Duration) stream.ProcTime { return stream.ProcTime(d.Milliseconds()) }
-
-// schedule says when the next checkpoint is due.
-func (c *coordinator) schedule(a *attempt, now stream.ProcTime) {
-	if c.config.Interval > 0 {
-		c.due = max(a.started+millis(c.config.Interval), now+millis(c.config.MinPause))
-	} else if c.ended {
-		c.due = now + millis(retryInterval)
-	}
 }
 
 // note makes durable that nothing of a checkpoint is left to commit.
@@ -278,17 +266,20 @@ func (c *coordinator) note(epoch int64) error {
 // tidy deletes what no checkpoint needs and has files merged that have become many.
 // What fails is tried again after the next checkpoint.
 func (c *coordinator) tidy() {
-	names, err := c.config.Store.List()
+	garbage, err := checkpoint.Sweep(c.config.Store, c.config.Recovery.History, max(1, c.config.Retained), c.merger.pinned())
 	if err != nil {
-		c.log.Warn("old checkpoints could not be listed", "error", err)
-		return
+		c.log.Warn("old parts of checkpoints could not be deleted", "error", err)
 	}
-	for _, name := range c.garbage(names) {
-		if err := c.config.Store.Delete(name); err != nil {
-			c.log.Warn("an old part of a checkpoint could not be deleted", "object", name, "error", err)
+	if len(garbage.Unreadable) > 0 {
+		c.log.Warn("checkpoints that cannot be read are kept", "objects", garbage.Unreadable)
+	}
+	for _, s := range c.plan.Steps {
+		for task := range c.plan.Parallelism {
+			if c.merger.consider(owner{s.Name, task}, c.groups(task), c.before(s.Name, task), c.next) {
+				c.next++
+			}
 		}
 	}
-	c.merger.plan(&c.last)
 }
 
 // giveUp ends a checkpoint that came to nothing; the error is the job's, if there
@@ -296,16 +287,18 @@ func (c *coordinator) tidy() {
 func (c *coordinator) giveUp(err error) error {
 	a, now := c.attempt, c.clock.Now()
 	c.attempt = nil
-	c.failures++
 	c.check.giveUp(a.manifest.Epoch)
 	c.stats.Failed.Add(1)
-	c.schedule(a, now)
-	c.log.Warn("a checkpoint came to nothing", "epoch", a.manifest.Epoch, "in_a_row", c.failures, "error", err)
+	c.schedule.Failed(now, a.manifest.Epoch, err.Error())
+	c.log.Warn("a checkpoint came to nothing", "epoch", a.manifest.Epoch, "error", err)
 	for _, done := range a.done {
 		done(err)
 	}
-	if c.failures > c.config.TolerableFailures {
-		return fmt.Errorf("checkpoint %d: %w", a.manifest.Epoch, err)
+	if c.ended && c.config.Schedule.Interval == 0 {
+		c.schedule.Demand()
+	}
+	if d := c.schedule.Next(now); d.Do == checkpoint.DoFailJob {
+		return fmt.Errorf("%s: %w", d.Reason, err)
 	}
 	return nil
 }

@@ -15,43 +15,59 @@ import (
 // What it makes takes their place in the next checkpoint; until that is durable the
 // old ones stay.
 type merger struct {
-	store checkpoint.Store
-	log   *slog.Logger
-	node  *node
+	config *Checkpoints
+	log    *slog.Logger
+	node   *node
 
 	mu   sync.Mutex
-	todo []merging // in the order of their steps
+	todo []merging // at most one of each task
 	done []merging // that no checkpoint has taken up yet
-	busy string    // the object that is being written
 }
 
-// merging is files of a step that become one.
+// merging is files of a task that become one.
 type merging struct {
-	step  string
-	files []checkpoint.FileRef
-	base  checkpoint.FileRef // in their place
+	checkpoint.MergePlan
+	owner  owner
+	groups checkpoint.Groups
+	merged checkpoint.FileRef // in their place
 }
 
-// plan says what is to be merged of the newest checkpoint, unless the merger is still
-// at work on an older one.
-func (m *merger) plan(last *checkpoint.Manifest) {
-	m.mu.Lock()
-	if len(m.todo) == 0 && len(m.done) == 0 {
-		m.todo = mergings(last)
+// owner is a task of a step.
+type owner struct {
+	step string
+	task int
+}
+
+// consider has files of a task merged if they have become too many, unless the
+// merger is still at work on former ones. The result is named by an epoch that is no
+// checkpoint's.
+func (m *merger) consider(of owner, groups checkpoint.Groups, files []checkpoint.FileRef, epoch int64) (taken bool) {
+	plan, ok := checkpoint.PlanMerge(files, checkpoint.MergeLimits{})
+	if !ok {
+		return false
 	}
-	idle := len(m.todo) == 0
+	name := checkpoint.FileName(m.config.Recovery.History, epoch, of.step, of.task, plan.Kind())
+	m.mu.Lock()
+	is := func(d merging) bool { return d.owner == of }
+	busy := slices.ContainsFunc(m.todo, is) || slices.ContainsFunc(m.done, is)
+	if !busy {
+		m.todo = append(m.todo, merging{MergePlan: plan, owner: of, groups: groups, merged: checkpoint.FileRef{
+			Name: name, Base: plan.Base, Epoch: plan.Epoch(), Groups: groups,
+		}})
+	}
 	m.mu.Unlock()
-	if !idle {
+	if !busy {
 		m.node.wake()
 	}
+	return !busy
 }
 
-// pending are the objects that are no part of a checkpoint yet, but will be.
-func (m *merger) pending() (names []string) {
+// pinned are the files that are no part of a checkpoint yet, but will be.
+func (m *merger) pinned() (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, d := range append(slices.Clip(m.todo), m.done...) {
-		names = append(names, d.base.Name)
+	for _, d := range slices.Concat(m.todo, m.done) {
+		names = append(names, d.merged.Name)
 	}
 	return names
 }
@@ -69,7 +85,7 @@ func (m *merger) step() (outcome, error) {
 	defer m.mu.Unlock()
 	m.todo = m.todo[1:]
 	if err != nil {
-		m.log.Warn("state files could not be merged; they stay as they are", "step", next.step, "error", err)
+		m.log.Warn("state files could not be merged; they stay as they are", "step", next.owner.step, "error", err)
 	} else {
 		m.done = append(m.done, next)
 	}
@@ -77,39 +93,30 @@ func (m *merger) step() (outcome, error) {
 }
 
 func (m *merger) merge(next *merging) error {
-	files, err := checkpoint.OpenRefs(m.store, next.files)
+	files, err := checkpoint.OpenRefs(m.config.Store, next.Files)
 	if err != nil {
 		return err
 	}
-	err = putFile(m.store, &next.base, func(w io.Writer) (checkpoint.FileSummary, error) {
-		return checkpoint.Merge(w, files, checkpoint.MergeOptions{Groups: next.base.Groups, Yield: goruntime.Gosched})
+	o := checkpoint.MergeOptions{Groups: next.groups, Delta: !next.Base, Yield: goruntime.Gosched}
+	err = putFile(m.config.Store, &next.merged, func(w io.Writer) (checkpoint.FileSummary, error) {
+		return checkpoint.Merge(w, files, o)
 	})
 	return errors.Join(err, checkpoint.CloseAll(files))
 }
 
-// replace puts what was merged of a step's files in their place, if they all still
+// apply puts what was merged of a task's files in their place, if they all still
 // count.
-func (m *merger) replace(step string, refs []checkpoint.FileRef) []checkpoint.FileRef {
+func (m *merger) apply(of owner, files []checkpoint.FileRef) []checkpoint.FileRef {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done = slices.DeleteFunc(m.done, func(d merging) bool {
-		if d.step != step {
+		if d.owner != of {
 			return false
 		}
-		if at := slices.Index(refs, d.files[0]); at >= 0 && containsAll(refs, d.files) {
-			refs = slices.Replace(slices.Clone(refs), at, at+1, d.base)
-			refs = slices.DeleteFunc(refs, func(r checkpoint.FileRef) bool { return slices.Contains(d.files, r) })
+		if fewer, ok := d.Apply(files, d.merged); ok {
+			files = fewer
 		}
 		return true
 	})
-	return refs
-}
-
-func containsAll(refs, wanted []checkpoint.FileRef) bool {
-	for _, w := range wanted {
-		if !slices.Contains(refs, w) {
-			return false
-		}
-	}
-	return true
+	return files
 }

@@ -130,7 +130,7 @@ func (r *runner) start(from *checkpoint.Manifest) error {
 	recovery.Manifest, recovery.Committed = from, true
 	c := runtime.Config{Decoders: 1, Clock: r.clock, Scripted: true, Collect: r.collect, Guest: r.modules.guest}
 	c.Limits.BatchRows = r.o.Batch
-	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery, Retained: math.MaxInt}
+	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery, Retained: r.retained()}
 	if r.job, err = runtime.New(r.plan, c); err != nil {
 		r.job = nil
 		return err
@@ -144,6 +144,16 @@ func (r *runner) start(from *checkpoint.Manifest) error {
 		return err
 	}
 	return r.job.MoveClock(r.clock.now)
+}
+
+// retained is how many checkpoints to keep: all, if the script may go back to one.
+func (r *runner) retained() int {
+	for i := range r.actions {
+		if r.actions[i].kind == keepCheckpoint {
+			return math.MaxInt
+		}
+	}
+	return 1
 }
 
 // stop tears the job down without draining it.
