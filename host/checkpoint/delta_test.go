@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -63,6 +64,14 @@ func read(t testing.TB, f *checkpoint.File) contents {
 	return c
 }
 
+// same compares; only when there is a difference is it worth the time to show it.
+func same(t testing.TB, what string, want, got contents) {
+	t.Helper()
+	if !reflect.DeepEqual(want, got) {
+		t.Errorf("%s: -want +got:\n%s", what, cmp.Diff(want, got))
+	}
+}
+
 func write(t testing.TB, d *checkpoint.Delta) ([]byte, checkpoint.FileSummary) {
 	t.Helper()
 	var b bytes.Buffer
@@ -105,9 +114,7 @@ func TestDeltaRoundTrip(t *testing.T) {
 		want := fill(&d, r, r.IntN(5000), 1+r.IntN(200), 1+r.IntN(3000))
 		b, summary := write(t, &d)
 		f := openBytes(t, b)
-		if diff := cmp.Diff(want, read(t, f)); diff != "" {
-			t.Fatalf("seed %d: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d", seed), want, read(t, f))
 		if f.Summary() != summary {
 			t.Errorf("seed %d: the file tells %+v, its writer %+v", seed, f.Summary(), summary)
 		}
@@ -168,7 +175,7 @@ func TestDeltaLargeRecords(t *testing.T) {
 		want.put(stream.MaxParallelismLimit-1, key, value)
 	}
 	b, _ := write(t, &d)
-	if diff := cmp.Diff(want, read(t, openBytes(t, b))); diff != "" {
+	if !reflect.DeepEqual(want, read(t, openBytes(t, b))) {
 		t.Error("the records differ")
 	}
 }
@@ -262,16 +269,12 @@ func TestMerge(t *testing.T) {
 			}
 			return read(t, openBytes(t, b.Bytes()))
 		}
-		if diff := cmp.Diff(live, merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups})); diff != "" {
-			t.Errorf("seed %d: base: -want +got:\n%s", seed, diff)
-		}
-		if diff := cmp.Diff(newest, merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups, Delta: true})); diff != "" {
-			t.Errorf("seed %d: delta: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d: base", seed), live, merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups}))
+		same(t, fmt.Sprintf("seed %d: delta", seed), newest,
+			merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups, Delta: true}))
 		maps.DeleteFunc(live, func(g stream.KeyGroup, _ map[string][]byte) bool { return g < 4 || g >= 11 })
-		if diff := cmp.Diff(live, merge(checkpoint.MergeOptions{Groups: checkpoint.Groups{From: 4, To: 11}})); diff != "" {
-			t.Errorf("seed %d: base of some groups: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d: base of some groups", seed), live,
+			merge(checkpoint.MergeOptions{Groups: checkpoint.Groups{From: 4, To: 11}}))
 		loaded := contents{}
 		for g := stream.KeyGroup(4); g < 11; g++ {
 			err := checkpoint.Load(files, g, func(key, value []byte) error {
@@ -282,9 +285,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(live, loaded); diff != "" {
-			t.Errorf("seed %d: loaded: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d: loaded", seed), live, loaded)
 	}
 }
 
