@@ -149,14 +149,8 @@ type sorter struct{ items []sortItem }
 
 // sort puts the records of a group in the order of their keys, equal ones as they came.
 func (s *sorter) sort(d *Delta, records []uint64, yield func()) []sortItem {
-	skip := d.sharedPrefix(records, yield)
-	s.items = slices.Grow(s.items[:0], len(records))
-	for i, at := range records {
-		if i%pieceRecords == 0 {
-			yield()
-		}
-		_, key, _ := d.record(at)
-		s.items = append(s.items, sortItem{prefix: prefixOf(key[skip:]), at: at})
+	if !s.gather(d, records, d.guessShared(records), yield) {
+		s.gather(d, records, 0, yield)
 	}
 	compares := 0
 	slices.SortFunc(s.items, func(a, b sortItem) int {
@@ -173,16 +167,31 @@ func (s *sorter) sort(d *Delta, records []uint64, yield func()) []sortItem {
 	return s.items
 }
 
-// sharedPrefix is how many bytes the keys of a group have in common at their beginning: rows begin with a header that is
-// the same in nearly all of them.
-func (d *Delta) sharedPrefix(records []uint64, yield func()) int {
+// gather fills items. It is false if some key does not begin with the bytes that all were thought to share.
+func (s *sorter) gather(d *Delta, records []uint64, shared int, yield func()) bool {
 	_, first, _ := d.record(records[0])
-	shared := len(first)
+	s.items = slices.Grow(s.items[:0], len(records))
 	for i, at := range records {
 		if i%pieceRecords == 0 {
 			yield()
 		}
 		_, key, _ := d.record(at)
+		if len(key) < shared || string(key[:shared]) != string(first[:shared]) {
+			return false
+		}
+		s.items = append(s.items, sortItem{prefix: prefixOf(key[shared:]), at: at})
+	}
+	return true
+}
+
+// guessShared is how many bytes some keys of a group have in common at their beginning. Rows begin with a header that is
+// the same in nearly all of them, and would decide nothing.
+func (d *Delta) guessShared(records []uint64) int {
+	const looks = 16
+	_, first, _ := d.record(records[0])
+	shared := len(first)
+	for i := 1; i < looks; i++ {
+		_, key, _ := d.record(records[len(records)*i/looks])
 		n := min(shared, len(key))
 		for shared = 0; shared < n && key[shared] == first[shared]; {
 			shared++

@@ -3,9 +3,10 @@
 //
 // A checkpoint is told as a sequence: each task writes its changed records as a delta file; when all files are durable
 // one manifest that names them is put, and from then on the checkpoint is there; then the sinks commit, and a note of
-// that is put. Now and then several files are merged into a base. What no manifest needs any more is deleted last.
+// that is put. Now and then several files are merged into one. What no manifest needs any more is deleted last.
 //
 //	FILES     1-000042-per-user-0.delta   what task 0 of the step per-user changed up to epoch 42 of history 1
+//	          1-000042-per-user-0.merged  several deltas in one
 //	          1-000042-per-user-0.base    all it had then
 //	MANIFEST  1-000042.manifest           positions, hand-overs, and the names and checksums of files
 //	NOTES     1-000042.committed          every sink has committed that checkpoint

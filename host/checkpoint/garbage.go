@@ -118,7 +118,7 @@ func (c *collector) files(newest int64) {
 	}
 	for _, text := range c.facts.Objects {
 		n, ok := ParseName(text)
-		file := ok && n.History == c.facts.History && (n.Kind == KindDelta || n.Kind == KindBase)
+		file := ok && n.History == c.facts.History && n.Kind.IsFile()
 		if file && n.Epoch <= newest && n.Epoch > c.unreadable && !c.named[text] {
 			c.garbage.Delete = append(c.garbage.Delete, text)
 		}

@@ -70,7 +70,7 @@ func (p MergePlan) Kind() Kind {
 	if p.Base {
 		return KindBase
 	}
-	return KindDelta
+	return KindMerged
 }
 
 // Apply puts the merged file in place of those that it was made of. Others may have come behind them meanwhile. It is
