@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -180,6 +181,25 @@ func TestDeltaLargeRecords(t *testing.T) {
 	}
 }
 
+// TestDeltaReused: chunks that are left from before may be too small for what comes then.
+func TestDeltaReused(t *testing.T) {
+	var d checkpoint.Delta
+	for _, size := range []int{10, 3000, 1, 200_000, 600, 600} {
+		d.Reset()
+		want := contents{}
+		for i := range 5 {
+			value := bytes.Repeat([]byte{byte(i)}, size)
+			d.Add(1, []byte{7, byte(i)}, value)
+			want.put(1, string([]byte{7, byte(i)}), value)
+		}
+		if d.Len() != 5 || d.Bytes() < int64(5*size) || d.Bytes() > int64(5*size+50) {
+			t.Errorf("%d records of %d bytes: Len %d, Bytes %d", 5, size, d.Len(), d.Bytes())
+		}
+		b, _ := write(t, &d)
+		same(t, fmt.Sprintf("records of %d bytes", size), want, read(t, openBytes(t, b)))
+	}
+}
+
 func TestEmptyFile(t *testing.T) {
 	var d checkpoint.Delta
 	b, summary := write(t, &d)
@@ -311,6 +331,26 @@ func TestLoadStopsAtAnError(t *testing.T) {
 			if err != io.ErrShortWrite || calls != stop+1 {
 				t.Errorf("%d files, stop after %d: %d calls, error %v", 3-n, stop, calls, err)
 			}
+		}
+	}
+}
+
+// TestBlocksInAnotherOrder: each block is sound, and they are not where they were.
+func TestBlocksInAnotherOrder(t *testing.T) {
+	var d checkpoint.Delta
+	for i := range byte(3) { // a block each, all of one length
+		d.Add(0, []byte{i}, bytes.Repeat([]byte{i}, 70_000))
+	}
+	b, _ := write(t, &d)
+	block := 8 + 1 + 1 + 3 + 70_000
+	swapped := slices.Concat(b[:8], b[8+block:8+2*block], b[8:8+block], b[8+2*block:])
+	f := openBytes(t, swapped)
+	for what, err := range map[string]error{
+		"Each":   f.Each(0, func(_, _ []byte) error { return nil }),
+		"Verify": f.Verify(nil),
+	} {
+		if !errors.As(err, new(*checkpoint.Damaged)) || !strings.Contains(err.Error(), "key group 0") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@
 //	   manifest is put when all the files it names are.
 //	B. Every byte of every object is covered by a checksum, down from the manifest: its own checksum covers the
 //	   checksum of each file, which covers the file's index, which covers the checksums of blocks, which cover the
-//	   records. No reader hands out a record before its block was checked.
+//	   records. No reader hands out a record before its block was checked. Only notes have none: their names say all.
 //	C. A damaged, cut, or missing object is an error that names it and says what is wrong, never a panic, never memory
 //	   without bound, and never other records. Recover then takes the next older checkpoint and says so; if there are
 //	   only unsound ones it fails, and does not begin anew.

@@ -481,3 +481,43 @@ func TestNoneSound(t *testing.T) {
 		t.Errorf("all manifests gone: %v", err)
 	}
 }
+
+// TestSoundButAnother: a file whose every checksum is right, and that is not the one the manifest was made with.
+func TestSoundButAnother(t *testing.T) {
+	_, objects := made(t, 3)
+	r, err := checkpoint.Recover(storeOf(t, objects))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := r.Manifest.Steps[0].Files
+	name := files[len(files)-1].Name
+	var d checkpoint.Delta
+	first := true
+	f := openBytes(t, objects[name])
+	for _, g := range f.Groups() {
+		err := f.Each(g, func(key, value []byte) error {
+			if value = bytes.Clone(value); len(value) > 0 && first {
+				value[0]++
+				first = false
+			}
+			if value == nil {
+				d.Delete(g, key)
+			} else {
+				d.Add(g, key, value)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	another, _ := write(t, &d)
+	if len(another) != len(objects[name]) || bytes.Equal(another, objects[name]) {
+		t.Fatalf("%d bytes are no other file of %d", len(another), len(objects[name]))
+	}
+	objects[name] = another
+	got, err := checkpoint.Recover(storeOf(t, objects))
+	if err != nil || got.Manifest.Epoch != r.Manifest.Epoch-1 || len(got.Problems) != 1 || got.Problems[0].Object != name {
+		t.Errorf("%+v, error %v", got, err)
+	}
+}
