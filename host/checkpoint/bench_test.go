@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -119,4 +120,71 @@ func BenchmarkVerify(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkRecover finds a checkpoint of a million keys and reads it, from files that the system has in memory: first all
+// is verified, then all is loaded, which checks again. It also tells how long it took to write and sync.
+func BenchmarkRecover(b *testing.B) {
+	store, err := folder.Open(folder.OS{}, b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	m := &checkpoint.Manifest{History: 1, Epoch: 9, MaxParallelism: 128, Steps: []checkpoint.Step{{Name: "s"}}}
+	var bytes int64
+	began := time.Now()
+	for i := range int64(9) {
+		var d checkpoint.Delta
+		kind := checkpoint.KindDelta
+		if i == 0 {
+			kind = checkpoint.KindBase
+			for k := range uint64(1_000_000) {
+				d.Add(stream.KeyGroup(k*7919%128), row(k), make([]byte, 40))
+			}
+		} else {
+			million(&d, 10_000, uint64(i))
+		}
+		name := checkpoint.FileName(1, i+1, "s", 0, kind)
+		var summary checkpoint.FileSummary
+		err := store.Put(name, func(w io.Writer) (err error) {
+			summary, err = d.Write(w, nil)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		bytes += summary.Bytes
+		m.Steps[0].Files = append(m.Steps[0].Files, checkpoint.Ref(name, summary, i+1, checkpoint.Groups{To: 128}))
+	}
+	if err := checkpoint.PutManifest(store, m); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d MB written in %s", bytes/1e6, time.Since(began))
+	b.SetBytes(bytes)
+	var verify time.Duration
+	for b.Loop() {
+		began := time.Now()
+		r, err := checkpoint.Recover(store)
+		if err != nil {
+			b.Fatal(err)
+		}
+		verify += time.Since(began)
+		files, err := checkpoint.OpenRefs(store, r.Manifest.Steps[0].Files)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n := 0
+		for g := range stream.KeyGroup(128) {
+			if err := checkpoint.Load(files, g, func(key, value []byte) error { n++; return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if n != 1_000_000 {
+			b.Fatalf("%d keys", n)
+		}
+		if err := checkpoint.CloseAll(files); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(verify.Milliseconds())/float64(b.N), "verify-ms")
 }

@@ -13,53 +13,58 @@ import (
 // Delta gathers the records that one task changed in one epoch, and writes them sorted. Its zero value is empty. Adding
 // copies the record and moves nothing that was added before, so no call takes long. It belongs to one goroutine.
 type Delta struct {
-	chunks [][]byte   // records as in the file, in order of arrival; none is ever moved
-	used   int        // chunks in use; those behind them are left from before, and empty
-	groups [][]uint64 // by key group: where each record is, chunk<<32 | offset
+	groups []deltaGroup // by key group
 	count  int
 	bytes  int64
 	sorter sorter
 }
 
-// The capacities of chunks: small at first, for a job with little state, then so large that few are needed.
+// deltaGroup has the records of a key group, as in the file and in order of arrival. They are by themselves so that
+// sorting them stays within the processor's cache.
+type deltaGroup struct {
+	chunks [][]byte // none is ever moved
+	used   int      // chunks in use; those behind them are left from before, and empty
+	count  int
+}
+
+// The capacities of chunks: small at first, since there may be very many groups, then so large that few are needed.
 const (
-	chunkBytesMin = 4 << 10
-	chunkBytesMax = 1 << 20
+	chunkBytesMin = 512
+	chunkBytesMax = 64 << 10
 )
 
 // Add takes a key's new value. Of several calls for one key the last counts.
 func (d *Delta) Add(group stream.KeyGroup, key, value []byte) {
-	b := d.room(group, 2*binary.MaxVarintLen64+len(key)+len(value))
-	d.took(appendRecord(b, key, value))
+	chunk := d.room(group, 2*binary.MaxVarintLen64+len(key)+len(value))
+	before := len(*chunk)
+	*chunk = appendRecord(*chunk, key, value)
+	d.bytes += int64(len(*chunk) - before)
 }
 
 // Delete takes note that a key has no value any more.
 func (d *Delta) Delete(group stream.KeyGroup, key []byte) {
-	b := d.room(group, 2*binary.MaxVarintLen64+len(key))
-	d.took(appendDeleted(b, key))
+	chunk := d.room(group, 2*binary.MaxVarintLen64+len(key))
+	before := len(*chunk)
+	*chunk = appendDeleted(*chunk, key)
+	d.bytes += int64(len(*chunk) - before)
 }
 
-// room returns the chunk that has room for n more bytes, and notes that the group's next record begins there.
-func (d *Delta) room(group stream.KeyGroup, n int) []byte {
-	for d.used == 0 || cap(d.chunks[d.used-1])-len(d.chunks[d.used-1]) < n {
-		if d.used == len(d.chunks) {
-			size := min(chunkBytesMax, chunkBytesMin<<min(d.used, 16))
-			d.chunks = append(d.chunks, make([]byte, 0, max(size, n)))
-		}
-		d.used++
-	}
+// room returns the chunk for the group's next record, with room for n bytes.
+func (d *Delta) room(group stream.KeyGroup, n int) *[]byte {
 	for int(group) >= len(d.groups) {
-		d.groups = append(d.groups, nil)
+		d.groups = append(d.groups, deltaGroup{})
 	}
-	b := d.chunks[d.used-1]
-	d.groups[group] = append(d.groups[group], uint64(d.used-1)<<32|uint64(len(b)))
-	return b
-}
-
-func (d *Delta) took(b []byte) {
-	d.bytes += int64(len(b) - len(d.chunks[d.used-1]))
-	d.chunks[d.used-1] = b
 	d.count++
+	g := &d.groups[group]
+	g.count++
+	for g.used == 0 || cap(g.chunks[g.used-1])-len(g.chunks[g.used-1]) < n {
+		if g.used == len(g.chunks) {
+			size := min(chunkBytesMax, chunkBytesMin<<min(g.used, 16))
+			g.chunks = append(g.chunks, make([]byte, 0, max(size, n)))
+		}
+		g.used++
+	}
+	return &g.chunks[g.used-1]
 }
 
 // Len is the number of calls of Add and Delete since Reset.
@@ -70,18 +75,16 @@ func (d *Delta) Bytes() int64 { return d.bytes }
 
 // Reset empties the delta. It keeps the memory that was in use and lets go of what was not even this time.
 func (d *Delta) Reset() {
-	clear(d.chunks[d.used:])
-	d.chunks = d.chunks[:d.used]
-	for i := range d.chunks {
-		d.chunks[i] = d.chunks[i][:0]
-	}
 	for i := range d.groups {
-		if len(d.groups[i]) == 0 {
-			d.groups[i] = nil
+		g := &d.groups[i]
+		clear(g.chunks[g.used:])
+		g.chunks = g.chunks[:g.used]
+		for j := range g.chunks {
+			g.chunks[j] = g.chunks[j][:0]
 		}
-		d.groups[i] = d.groups[i][:0]
+		g.used, g.count = 0, 0
 	}
-	d.used, d.count, d.bytes = 0, 0, 0
+	d.count, d.bytes = 0, 0
 }
 
 // Write writes the file of the records so far. It calls yield, if that is not nil, after every piece of work of at most
@@ -91,12 +94,13 @@ func (d *Delta) Write(w io.Writer, yield func()) (FileSummary, error) {
 		yield = func() {}
 	}
 	out := newFileWriter(w, yield)
-	for group, records := range d.groups {
-		if len(records) == 0 {
+	for i := range d.groups {
+		g := &d.groups[i]
+		if g.count == 0 {
 			continue
 		}
-		out.begin(stream.KeyGroup(group))
-		if err := d.writeGroup(out, d.sorter.sort(d, records, yield), yield); err != nil {
+		out.begin(stream.KeyGroup(i))
+		if err := g.write(out, d.sorter.sort(g, yield), yield); err != nil {
 			return FileSummary{}, err
 		}
 		if err := out.end(); err != nil {
@@ -106,15 +110,15 @@ func (d *Delta) Write(w io.Writer, yield func()) (FileSummary, error) {
 	return out.finish()
 }
 
-// writeGroup writes sorted records; of those of one key the last, which came last (invariant F).
-func (d *Delta) writeGroup(out *fileWriter, sorted []sortItem, yield func()) error {
+// write writes sorted records; of those of one key the last, which came last (invariant F).
+func (g *deltaGroup) write(out *fileWriter, sorted []sortItem, yield func()) error {
 	for i := range sorted {
 		if i%pieceRecords == 0 {
 			yield()
 		}
-		whole, key, value := d.record(sorted[i].at)
+		whole, key, value := g.record(sorted[i].at)
 		if i+1 < len(sorted) && sorted[i].prefix == sorted[i+1].prefix {
-			if _, next, _ := d.record(sorted[i+1].at); bytes.Equal(key, next) {
+			if _, next, _ := g.record(sorted[i+1].at); bytes.Equal(key, next) {
 				continue
 			}
 		}
@@ -125,15 +129,15 @@ func (d *Delta) writeGroup(out *fileWriter, sorted []sortItem, yield func()) err
 	return nil
 }
 
-// record returns the record at a place, and taken apart. Records are our own, so they are sound.
-func (d *Delta) record(at uint64) (whole, key, value []byte) {
-	b := d.chunks[at>>32][uint32(at):]
+// record returns the record at a place, chunk<<32 | offset, and taken apart. Records are our own, so they are sound.
+func (g *deltaGroup) record(at uint64) (whole, key, value []byte) {
+	b := g.chunks[at>>32][uint32(at):]
 	key, value, rest, _ := nextRecord(b)
 	return b[:len(b)-len(rest)], key, value
 }
 
 // pieceRecords is how many records are looked at between two calls of yield: each may be a miss of every cache.
-const pieceRecords = 1024
+const pieceRecords = 512
 
 // pieceCompares is the same for comparisons.
 const pieceCompares = 4096
@@ -148,15 +152,9 @@ type sortItem struct {
 type sorter struct{ items []sortItem }
 
 // sort puts the records of a group in the order of their keys, equal ones as they came.
-func (s *sorter) sort(d *Delta, records []uint64, yield func()) []sortItem {
-	skip := d.sharedPrefix(records, yield)
-	s.items = slices.Grow(s.items[:0], len(records))
-	for i, at := range records {
-		if i%pieceRecords == 0 {
-			yield()
-		}
-		_, key, _ := d.record(at)
-		s.items = append(s.items, sortItem{prefix: prefixOf(key[skip:]), at: at})
+func (s *sorter) sort(g *deltaGroup, yield func()) []sortItem {
+	if !s.gather(g, g.guessShared(), yield) {
+		s.gather(g, nil, yield)
 	}
 	compares := 0
 	slices.SortFunc(s.items, func(a, b sortItem) int {
@@ -166,29 +164,62 @@ func (s *sorter) sort(d *Delta, records []uint64, yield func()) []sortItem {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		_, x, _ := d.record(a.at)
-		_, y, _ := d.record(b.at)
+		_, x, _ := g.record(a.at)
+		_, y, _ := g.record(b.at)
 		return cmp.Or(bytes.Compare(x, y), cmp.Compare(a.at, b.at))
 	})
 	return s.items
 }
 
-// sharedPrefix is how many bytes the keys of a group have in common at their beginning: rows begin with a header that is
-// the same in nearly all of them.
-func (d *Delta) sharedPrefix(records []uint64, yield func()) int {
-	_, first, _ := d.record(records[0])
-	shared := len(first)
-	for i, at := range records {
-		if i%pieceRecords == 0 {
-			yield()
+// gather fills items. It is false if some key does not begin with the bytes that all were thought to share.
+func (s *sorter) gather(g *deltaGroup, shared []byte, yield func()) bool {
+	s.items = slices.Grow(s.items[:0], g.count)
+	for i, chunk := range g.chunks[:g.used] {
+		for rest := chunk; len(rest) > 0; {
+			if len(s.items)%pieceRecords == 0 {
+				yield()
+			}
+			at := uint64(i)<<32 | uint64(len(chunk)-len(rest))
+			var key []byte
+			key, _, rest, _ = nextRecord(rest)
+			if len(key) < len(shared) || string(key[:len(shared)]) != string(shared) {
+				return false
+			}
+			s.items = append(s.items, sortItem{prefix: prefixOf(key[len(shared):]), at: at})
 		}
-		_, key, _ := d.record(at)
-		n := min(shared, len(key))
-		for shared = 0; shared < n && key[shared] == first[shared]; {
-			shared++
+	}
+	return true
+}
+
+// guessShared is what some keys of a group have in common at their beginning: those at the beginning of chunks and the
+// first few. Rows begin with a header that is the same in nearly all of them, and would decide nothing.
+func (g *deltaGroup) guessShared() []byte {
+	const looks = 16
+	shared, _, rest, _ := nextRecord(g.chunks[0])
+	for range min(looks, g.count-1) {
+		var key []byte
+		if len(rest) == 0 {
+			break
+		}
+		key, _, rest, _ = nextRecord(rest)
+		shared = shared[:common(shared, key)]
+	}
+	for _, chunk := range g.chunks[1:g.used] {
+		if len(chunk) > 0 {
+			key, _, _, _ := nextRecord(chunk)
+			shared = shared[:common(shared, key)]
 		}
 	}
 	return shared
+}
+
+// common is how many bytes a and b have in common at their beginning.
+func common(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // prefixOf is the first 8 bytes as a number of the same order; a shorter key is filled with zeros, and the full

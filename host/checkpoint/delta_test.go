@@ -8,7 +8,9 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +65,14 @@ func read(t testing.TB, f *checkpoint.File) contents {
 	return c
 }
 
+// same compares; only when there is a difference is it worth the time to show it.
+func same(t testing.TB, what string, want, got contents) {
+	t.Helper()
+	if !reflect.DeepEqual(want, got) {
+		t.Errorf("%s: -want +got:\n%s", what, cmp.Diff(want, got))
+	}
+}
+
 func write(t testing.TB, d *checkpoint.Delta) ([]byte, checkpoint.FileSummary) {
 	t.Helper()
 	var b bytes.Buffer
@@ -105,9 +115,7 @@ func TestDeltaRoundTrip(t *testing.T) {
 		want := fill(&d, r, r.IntN(5000), 1+r.IntN(200), 1+r.IntN(3000))
 		b, summary := write(t, &d)
 		f := openBytes(t, b)
-		if diff := cmp.Diff(want, read(t, f)); diff != "" {
-			t.Fatalf("seed %d: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d", seed), want, read(t, f))
 		if f.Summary() != summary {
 			t.Errorf("seed %d: the file tells %+v, its writer %+v", seed, f.Summary(), summary)
 		}
@@ -168,8 +176,27 @@ func TestDeltaLargeRecords(t *testing.T) {
 		want.put(stream.MaxParallelismLimit-1, key, value)
 	}
 	b, _ := write(t, &d)
-	if diff := cmp.Diff(want, read(t, openBytes(t, b))); diff != "" {
+	if !reflect.DeepEqual(want, read(t, openBytes(t, b))) {
 		t.Error("the records differ")
+	}
+}
+
+// TestDeltaReused: chunks that are left from before may be too small for what comes then.
+func TestDeltaReused(t *testing.T) {
+	var d checkpoint.Delta
+	for _, size := range []int{10, 3000, 1, 200_000, 600, 600} {
+		d.Reset()
+		want := contents{}
+		for i := range 5 {
+			value := bytes.Repeat([]byte{byte(i)}, size)
+			d.Add(1, []byte{7, byte(i)}, value)
+			want.put(1, string([]byte{7, byte(i)}), value)
+		}
+		if d.Len() != 5 || d.Bytes() < int64(5*size) || d.Bytes() > int64(5*size+50) {
+			t.Errorf("%d records of %d bytes: Len %d, Bytes %d", 5, size, d.Len(), d.Bytes())
+		}
+		b, _ := write(t, &d)
+		same(t, fmt.Sprintf("records of %d bytes", size), want, read(t, openBytes(t, b)))
 	}
 }
 
@@ -262,16 +289,12 @@ func TestMerge(t *testing.T) {
 			}
 			return read(t, openBytes(t, b.Bytes()))
 		}
-		if diff := cmp.Diff(live, merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups})); diff != "" {
-			t.Errorf("seed %d: base: -want +got:\n%s", seed, diff)
-		}
-		if diff := cmp.Diff(newest, merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups, Delta: true})); diff != "" {
-			t.Errorf("seed %d: delta: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d: base", seed), live, merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups}))
+		same(t, fmt.Sprintf("seed %d: delta", seed), newest,
+			merge(checkpoint.MergeOptions{Groups: checkpoint.AllGroups, Delta: true}))
 		maps.DeleteFunc(live, func(g stream.KeyGroup, _ map[string][]byte) bool { return g < 4 || g >= 11 })
-		if diff := cmp.Diff(live, merge(checkpoint.MergeOptions{Groups: checkpoint.Groups{From: 4, To: 11}})); diff != "" {
-			t.Errorf("seed %d: base of some groups: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d: base of some groups", seed), live,
+			merge(checkpoint.MergeOptions{Groups: checkpoint.Groups{From: 4, To: 11}}))
 		loaded := contents{}
 		for g := stream.KeyGroup(4); g < 11; g++ {
 			err := checkpoint.Load(files, g, func(key, value []byte) error {
@@ -282,9 +305,7 @@ func TestMerge(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(live, loaded); diff != "" {
-			t.Errorf("seed %d: loaded: -want +got:\n%s", seed, diff)
-		}
+		same(t, fmt.Sprintf("seed %d: loaded", seed), live, loaded)
 	}
 }
 
@@ -310,6 +331,26 @@ func TestLoadStopsAtAnError(t *testing.T) {
 			if err != io.ErrShortWrite || calls != stop+1 {
 				t.Errorf("%d files, stop after %d: %d calls, error %v", 3-n, stop, calls, err)
 			}
+		}
+	}
+}
+
+// TestBlocksInAnotherOrder: each block is sound, and they are not where they were.
+func TestBlocksInAnotherOrder(t *testing.T) {
+	var d checkpoint.Delta
+	for i := range byte(3) { // a block each, all of one length
+		d.Add(0, []byte{i}, bytes.Repeat([]byte{i}, 70_000))
+	}
+	b, _ := write(t, &d)
+	block := 8 + 1 + 1 + 3 + 70_000
+	swapped := slices.Concat(b[:8], b[8+block:8+2*block], b[8:8+block], b[8+2*block:])
+	f := openBytes(t, swapped)
+	for what, err := range map[string]error{
+		"Each":   f.Each(0, func(_, _ []byte) error { return nil }),
+		"Verify": f.Verify(nil),
+	} {
+		if !errors.As(err, new(*checkpoint.Damaged)) || !strings.Contains(err.Error(), "key group 0") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -3,9 +3,10 @@
 //
 // A checkpoint is told as a sequence: each task writes its changed records as a delta file; when all files are durable
 // one manifest that names them is put, and from then on the checkpoint is there; then the sinks commit, and a note of
-// that is put. Now and then several files are merged into a base. What no manifest needs any more is deleted last.
+// that is put. Now and then several files are merged into one. What no manifest needs any more is deleted last.
 //
 //	FILES     1-000042-per-user-0.delta   what task 0 of the step per-user changed up to epoch 42 of history 1
+//	          1-000042-per-user-0.merged  several deltas in one
 //	          1-000042-per-user-0.base    all it had then
 //	MANIFEST  1-000042.manifest           positions, hand-overs, and the names and checksums of files
 //	NOTES     1-000042.committed          every sink has committed that checkpoint
@@ -17,7 +18,7 @@
 //	   manifest is put when all the files it names are.
 //	B. Every byte of every object is covered by a checksum, down from the manifest: its own checksum covers the
 //	   checksum of each file, which covers the file's index, which covers the checksums of blocks, which cover the
-//	   records. No reader hands out a record before its block was checked.
+//	   records. No reader hands out a record before its block was checked. Only notes have none: their names say all.
 //	C. A damaged, cut, or missing object is an error that names it and says what is wrong, never a panic, never memory
 //	   without bound, and never other records. Recover then takes the next older checkpoint and says so; if there are
 //	   only unsound ones it fails, and does not begin anew.

@@ -177,7 +177,7 @@ func (m *Manifest) check() error {
 func (f *FileRef) check(m *Manifest) error {
 	n, ok := ParseName(f.Name)
 	switch {
-	case !ok || n.Kind != KindDelta && n.Kind != KindBase:
+	case !ok || !n.Kind.IsFile():
 		return errors.New("that is no name of a file")
 	case f.Base != (n.Kind == KindBase):
 		return fmt.Errorf("base is %t", f.Base)

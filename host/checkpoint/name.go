@@ -16,16 +16,20 @@ const (
 	KindManifest  Kind = "manifest"
 	KindCommitted Kind = "committed" // the note that every sink has committed the checkpoint of this epoch
 	KindBegun     Kind = "begun"     // the note that this history was begun
-	KindDelta     Kind = "delta"
-	KindBase      Kind = "base"
+	KindDelta     Kind = "delta"     // what a task changed in an epoch
+	KindMerged    Kind = "merged"    // several deltas in one
+	KindBase      Kind = "base"      // all that a task had
 )
+
+// IsFile says whether it is an object with records, of which manifests tell.
+func (k Kind) IsFile() bool { return k == KindDelta || k == KindMerged || k == KindBase }
 
 // Name is the name of an object, taken apart.
 type Name struct {
 	Kind    Kind
 	History int
 	Epoch   int64
-	// Step and Task are whose a delta or base is. Step is as in the name: see FileName.
+	// Step and Task are whose a file is. Step is as in the name: see FileName.
 	Step string
 	Task int
 }
@@ -43,8 +47,8 @@ func plainName(history int, epoch int64, kind Kind) string {
 	return fmt.Sprintf("%d-%06d.%s", history, epoch, kind)
 }
 
-// FileName is the name of a task's delta or base. The epoch is that of the checkpoint under way, also for a base that is
-// made of older files: no other attempt uses that name (invariant D). What other file systems might mistake in a step's
+// FileName is the name of a task's file. The epoch is that of the checkpoint under way, also for one that is
+// merged from older files: no other attempt uses that name (invariant D). What other file systems might mistake in a step's
 // name is written as % and two hex digits, capital letters too, and one that is too long is cut and made unique.
 func FileName(history int, epoch int64, step string, task int, kind Kind) string {
 	return fmt.Sprintf("%d-%06d-%s-%d.%s", history, epoch, escape(step), task, kind)
@@ -79,10 +83,10 @@ func ParseName(name string) (Name, bool) {
 	history, rest, ok := strings.Cut(stem, "-")
 	epoch, owner, owned := strings.Cut(rest, "-")
 	ok = ok && number(history, &n.History) && number(epoch, &n.Epoch)
-	switch n.Kind {
-	case KindManifest, KindCommitted, KindBegun:
+	switch {
+	case n.Kind == KindManifest, n.Kind == KindCommitted, n.Kind == KindBegun:
 		return n, ok && !owned && name == plainName(n.History, n.Epoch, n.Kind)
-	case KindDelta, KindBase:
+	case n.Kind.IsFile():
 		last := strings.LastIndexByte(owner, '-')
 		if !ok || last < 0 || !number(owner[last+1:], &n.Task) {
 			return Name{}, false
