@@ -131,7 +131,7 @@ func restoreGroup(b state.Backend, records []byte) error {
 		}
 		records = rest
 	}
-	return nil
+	return b.Restored()
 }
 
 // nextRecord takes a record off the front of untrusted bytes.
