@@ -134,18 +134,24 @@ func (m *Memory) Slice(records int, to Putter) (done bool) {
 	for records > 0 && !c.tape.isEmpty() {
 		records -= 1 + c.tape.pass(to)/sliceRecordBytes
 	}
-	for records > 0 && c.word < len(c.frozen) {
+	if !c.tape.isEmpty() {
+		return false
+	}
+	for c.word < len(c.frozen) {
 		w := &c.frozen[c.word]
 		if *w == 0 {
 			c.word++
 			continue
 		}
+		if records <= 0 {
+			return false
+		}
 		r := Ref(c.word*64 + bits.TrailingZeros64(*w))
 		*w &= *w - 1
 		records -= 1 + m.write(r, to)/sliceRecordBytes
 	}
-	c.underWay = c.word < len(c.frozen) || !c.tape.isEmpty()
-	return !c.underWay
+	c.underWay = false
+	return true
 }
 
 // Everything implements Backend.

@@ -42,7 +42,7 @@ func (r records) restored() (*state.Memory, error) {
 			return nil, err
 		}
 	}
-	return b, nil
+	return b, b.Restored()
 }
 
 // checkpoints takes the snapshots of a backend, and holds them against the model as
@@ -186,6 +186,61 @@ func TestRecordsAreCanonical(t *testing.T) {
 	slices.SortFunc(down, func(a, b int) int { return cmp.Compare(b*7919%5000, a*7919%5000) })
 	if first, second := fill(up), fill(down); len(first) != 5000 || !maps.Equal(first, second) {
 		t.Fatalf("the order of insertion shows in the %d records", len(first))
+	}
+}
+
+// TestRestore: many entries come back; one that comes twice, near or far, is an
+// error, and so is anything that is no record.
+func TestRestore(t *testing.T) {
+	const n = 1000
+	filled := state.NewMemory(128, valueBytes, state.Variable)
+	for i := range n {
+		k := key(fmt.Sprint(i))
+		r := filled.Entry(k.Hash(), k, state.Namespace{Start: int64(i), End: int64(2 * i)})
+		filled.Put(r, 1, []byte(fmt.Sprint("text ", i)))
+		filled.SetTimer(state.EventTimer, int64(-i), r)
+	}
+	all := everything(filled)
+	b, err := all.restored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		k := key(fmt.Sprint(i))
+		r := b.Entry(k.Hash(), k, state.Namespace{Start: int64(i), End: int64(2 * i)})
+		if got := string(b.Value(r, 1)); got != fmt.Sprint("text ", i) {
+			t.Fatalf("entry %d has %q", i, got)
+		}
+	}
+	if s := b.Stats(); s.Entries != n || s.Timers != n {
+		t.Fatalf("restored are %+v", s)
+	}
+	if got := everything(b); !maps.Equal(got, all) {
+		t.Fatalf("%d records, not the %d that were restored", len(got), len(all))
+	}
+
+	order := slices.Sorted(maps.Keys(all))
+	for _, again := range []string{order[n-1], order[0]} {
+		b := state.NewMemory(128, valueBytes, state.Variable)
+		var err error
+		for _, k := range append(order[:n:n], again) {
+			err = cmp.Or(err, b.Restore([]byte(k), []byte(all[k])))
+		}
+		if cmp.Or(err, b.Restored()) == nil {
+			t.Error("an entry was restored twice")
+		}
+	}
+	k := []byte(order[0])
+	for _, c := range []struct{ key, value string }{
+		{"", "\x00"}, {"\x00", "\x00"}, {string(k[:len(k)-1]), all[order[0]]}, {string(k) + "\xff", all[order[0]]},
+		{order[0], ""}, {order[0], "\x00"}, {order[0], "\x04"}, {order[0], "\x01short"},
+		{order[0], "\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"}, {order[0], "\x80\xff\xff\xff\xff\x0f"}, {order[0], "\x80\x00\x00"},
+		{order[0], all[order[0]] + "x"}, {order[0], all[order[0]][:len(all[order[0]])-1]},
+	} {
+		b := state.NewMemory(128, valueBytes, state.Variable)
+		if err := b.Restore([]byte(c.key), []byte(c.value)); err == nil {
+			t.Errorf("%q: %q was restored", c.key, c.value)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -84,12 +83,6 @@ func (m *Memory) encodeTimers(b []byte, r Ref) []byte {
 	return b
 }
 
-var (
-	errBrokenKey   = errors.New("the key of a state record is broken")
-	errBrokenValue = errors.New("the value of a state record is broken")
-	errTwice       = errors.New("an entry of the state is there twice")
-)
-
 // keyBytesMin is the shortest row: a header and no column.
 const keyBytesMin = 8
 
@@ -110,85 +103,6 @@ func decodeKey(b []byte) (key stream.Row, ns Namespace, ok bool) {
 		}
 	}
 	return stream.Row(b[:n]), ns, true
-}
-
-// Grow implements Backend.
-func (m *Memory) Grow(entries int) {
-	if entries <= 0 {
-		return
-	}
-	m.entries = slices.Grow(m.entries, entries)
-	for 2*(m.live+entries) > len(m.table) {
-		m.grow()
-	}
-}
-
-// Restore implements Backend. A snapshot under way is a mistake in the caller's
-// code, which no run gets over, so it panics.
-func (m *Memory) Restore(key, value []byte) error {
-	c := &m.changes
-	if c.underWay {
-		panic("state: Restore while a snapshot is under way")
-	}
-	row, ns, ok := decodeKey(key)
-	if !ok {
-		return errBrokenKey
-	}
-	before := m.live
-	r := m.Entry(row.Hash(), row, ns)
-	if m.live == before {
-		return errTwice
-	}
-	in := reader{b: value}
-	holds := in.u8()
-	if holds&^hasTimers>>len(m.cells) != 0 || holds == 0 {
-		return errBrokenValue
-	}
-	m.restoreCells(r, holds, &in)
-	if holds&hasTimers != 0 {
-		m.restoreTimers(r, &in)
-	}
-	if in.bad || len(in.b) > 0 || m.entries[r].holds == live && m.entries[r].count == 0 {
-		return errBrokenValue
-	}
-	m.suspects = m.suspects[:len(m.suspects)-1] // it holds something
-	c.dirty.unset(r)
-	c.stored.set(r)
-	c.isBase = false
-	return nil
-}
-
-func (m *Memory) restoreCells(r Ref, holds uint8, in *reader) {
-	for i := range m.cells {
-		c := Cell(i)
-		switch bytes := m.cells[i].bytes; {
-		case holds>>i&1 == 0:
-		case bytes == Variable:
-			m.Put(r, c, in.take(in.uvarint()))
-		default:
-			if value := in.take(uint64(bytes)); !in.bad {
-				m.Hold(r, c)
-				copy(m.Value(r, c), value)
-			}
-		}
-	}
-}
-
-func (m *Memory) restoreTimers(r Ref, in *reader) {
-	for d := range domains {
-		at := m.entries[r].ns.End
-		for i, n := uint64(0), in.uvarint(); i < n; i++ {
-			if i == 0 {
-				at += in.varint()
-			} else {
-				at += int64(in.uvarint())
-			}
-			if in.bad {
-				return
-			}
-			m.SetTimer(d, at, r)
-		}
-	}
 }
 
 // reader takes values off the front of untrusted bytes; bad is sticky, and what

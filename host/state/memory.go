@@ -27,6 +27,7 @@ type Memory struct {
 	extras         []extraTimer
 	freeExtra      uint32 // first free extra + 1, linked by next
 	changes        changes
+	restoring      restoring
 }
 
 // entry is 64 bytes without a pointer.
@@ -120,14 +121,20 @@ func (m *Memory) insert(h, keyHash uint32, key stream.Row, ns Namespace) Ref {
 	if 2*(m.live+1) > len(m.table) {
 		m.grow()
 	}
+	r := m.create(h, keyHash, key, ns)
+	m.link(h, r)
+	m.suspects = append(m.suspects, r)
+	return r
+}
+
+// create makes an entry that is not in the table yet.
+func (m *Memory) create(h, keyHash uint32, key stream.Row, ns Namespace) Ref {
 	r := m.place()
 	m.entries[r] = entry{
 		ns: ns, key: m.keys.put(key), hash: h, rowLen: uint32(len(key)), holds: live,
 		group: stream.KeyGroupOf(keyHash, m.maxParallelism),
 	}
 	m.live++
-	m.link(h, r)
-	m.suspects = append(m.suspects, r)
 	return r
 }
 

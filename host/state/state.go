@@ -109,10 +109,13 @@ type Backend interface {
 	Everything()
 	// Grow prepares for so many more entries.
 	Grow(entries int)
-	// Restore adds an entry from a record, which may be anything; after an error the
+	// Restore adds an entry from a record, which may be anything, and Restored ends
+	// with the last of them: nothing else is called in between. After an error the
 	// backend is of no use any more. The next snapshot does not have what was
-	// restored, and is no base. It must not be called while a snapshot is under way.
+	// restored, and is no base. They must not be called while a snapshot is under
+	// way.
 	Restore(key, value []byte) error
+	Restored() error
 
 	// Stats counts what is held.
 	Stats() Stats
