@@ -168,6 +168,7 @@ func passing(err error) bool {
 	if errors.As(err, &code) {
 		return code.Retriable || errors.Is(err, kerr.UnknownServerError) || errors.Is(err, kerr.ConcurrentTransactions)
 	}
+	var topic *TopicError
 	var certificate *tls.CertificateVerificationError
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) && !errors.As(err, &certificate)
+	return !errors.As(err, &topic) && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) && !errors.As(err, &certificate)
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +72,68 @@ func (b *broker) start(t testing.TB, args ...string) {
 		t.Fatalf("kafka-up: %v\n%s", err, out)
 	}
 	b.address = string(regexp.MustCompile(`bootstrap=(\S+)`).FindSubmatch(out)[1])
+}
+
+// eachKafka runs a test with the newest broker, and where all are asked for with those
+// whose transactions differ.
+func eachKafka(t *testing.T, test func(t *testing.T, b *broker)) {
+	t.Helper()
+	t.Run("4.4", func(t *testing.T) { test(t, realKafka(t)) })
+	if os.Getenv("WASMSTREAM_TEST_KAFKA_ALL") == "" && os.Getenv("CI") == "" {
+		return
+	}
+	t.Run("4.4 TV1", func(t *testing.T) { test(t, ownKafka(t, "4.4.0", "--feature", "transaction.version=1")) })
+	t.Run("4.4 TV0", func(t *testing.T) { test(t, ownKafka(t, "4.4.0", "--feature", "transaction.version=0")) })
+	t.Run("3.9", func(t *testing.T) { test(t, ownKafka(t, "3.9.2")) })
+}
+
+// restartable returns a broker that a test may kill.
+func restartable(t testing.TB, b *broker) *broker {
+	if b.dir != "" {
+		return b
+	}
+	return ownKafka(t, "4.4.0")
+}
+
+// kill ends the broker as a crash does, and waits until it is gone.
+func (b *broker) kill(t testing.TB) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.dir, "kafka.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	eventually(t, "the broker to be gone", func() bool {
+		c, err := net.DialTimeout("tcp", b.address, time.Second)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+}
+
+// eventually asks until it is so.
+func eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !so(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// transactionState says what the broker knows of an id, such as "Ongoing".
+func (b *broker) transactionState(t testing.TB, admin *kadm.Client, id string) string {
+	t.Helper()
+	all, err := admin.DescribeTransactions(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[id].State
 }
 
 func kafkaTool(t testing.TB, name string) string {

@@ -47,6 +47,7 @@ type Sink struct {
 	control *transactions
 
 	pool    []*producer
+	turn    int
 	current *producer   // nil: no transaction was begun
 	pending []*producer // handed over, oldest first
 	resting []*producer // committed after the newest checkpoint (R)
@@ -140,7 +141,7 @@ func (s *Sink) Open(handover []byte) error {
 		if s.ctx.Err() != nil {
 			return errInterrupted
 		}
-		return fmt.Errorf("cannot write topic %s: %w", s.options.Topic, err)
+		return fmt.Errorf("cannot write: %w", err)
 	}
 	if s.options.Delivery != ExactlyOnce {
 		s.pool = []*producer{{}}
@@ -166,7 +167,7 @@ func (s *Sink) findTopic(ctx context.Context) error {
 		}
 		if err == kerr.UnknownTopicOrPartition {
 			if missing++; missing >= missingMax {
-				return errors.New("there is no such topic")
+				return &TopicError{Topic: s.options.Topic, Reason: "there is no such topic"}
 			}
 		}
 		return err
@@ -193,7 +194,7 @@ func (s *Sink) takeIDs(ctx context.Context) error {
 			ids[id] = true
 		}
 	}
-	s.pool = nil
+	s.pool, s.turn = nil, -1
 	for len(s.pool) < poolLeast {
 		ids[s.grow().id] = true
 	}
@@ -314,10 +315,11 @@ func (s *Sink) begin() (*producer, error) {
 	return p, nil
 }
 
-// rested returns an id that is not in use.
+// rested returns an id that is not in use, in turn.
 func (s *Sink) rested() *producer {
-	for _, p := range s.pool {
-		if !p.busy {
+	for range s.pool {
+		s.turn++
+		if p := s.pool[s.turn%len(s.pool)]; !p.busy {
 			return p
 		}
 	}
@@ -451,10 +453,9 @@ func (s *Sink) Abort() error {
 	if p := s.current; p != nil && p.records > 0 && p.client != nil {
 		producer, epoch, err := p.client.ProducerID(ctx)
 		p.drop()
-		if err == nil {
-			err = s.giveUp(ctx, pending{p.id, producer, epoch, s.control.version, p.records})
+		if err == nil { // else the broker gave it up, or the next Open does
+			errs = append(errs, s.giveUp(ctx, pending{p.id, producer, epoch, s.control.version, p.records}))
 		}
-		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, s.Close())...)
 }

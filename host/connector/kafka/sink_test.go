@@ -1,14 +1,21 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
 )
 
@@ -96,35 +103,311 @@ func wantSettled(t testing.TB, b *broker, topic string, want ...string) {
 	}
 }
 
-func TestCommitsWhatWasHandedOver(t *testing.T) {
-	b := realKafka(t)
-	topic := b.topic(t, 1)
-	s := openSink(t, b.exactly(topic), nil)
-	var want []string
-	for i := range 5 {
-		values := numbered(string(rune('a'+i)), 10)
-		must(t, s.Write(records(values)))
-		handOver(t, s)
-		wantCommitted(t, b, topic, want...)
-		must(t, s.Commit())
-		want = append(want, values...)
-		wantCommitted(t, b, topic, want...)
+// again writes, hands over and commits values.
+func again(t testing.TB, s *kafka.Sink, values ...string) {
+	t.Helper()
+	must(t, s.Write(records(values)))
+	handOver(t, s)
+	must(t, s.Commit())
+}
+
+// wantLost wants an error that says that records were lost, and how many.
+func wantLost(t testing.TB, err error, records int64) {
+	t.Helper()
+	var lost *kafka.LostError
+	if !errors.As(err, &lost) || lost.Records != records {
+		t.Fatalf("%v, want %d records said to be lost", err, records)
 	}
 }
 
+func TestCommitsWhatWasHandedOver(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		var want []string
+		for i := range 8 {
+			values := numbered(string(rune('a'+i)), 10)
+			must(t, s.Write(records(values)))
+			handOver(t, s)
+			wantCommitted(t, b, topic, want...)
+			must(t, s.Commit())
+			want = append(want, values...)
+		}
+		wantSettled(t, b, topic, want...)
+	})
+}
+
 func TestRecoversAfterACrash(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		must(t, s.Write(records([]string{"a"})))
+		handover := handOver(t, s)
+		must(t, s.Write(records([]string{"given up"})))
+		must(t, s.Close())
+
+		s = newSink(t, b.exactly(topic))
+		must(t, s.Recover(handover))
+		must(t, s.Close())
+		s = openSink(t, b.exactly(topic), handover) // it crashed before it noted that all is committed
+		again(t, s, "b")
+		wantSettled(t, b, topic, "a", "b")
+	})
+}
+
+func TestACrashAfterTheCommit(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		again(t, s, "a")
+		must(t, s.Write(records([]string{"b"})))
+		handover := handOver(t, s)
+		must(t, s.Commit())
+		// What is begun behind it has another id, and is not committed with it (R).
+		must(t, s.Write(records([]string{"unfinished"})))
+		if _, err := s.Handover(false); err != nil { // its checkpoint comes to nothing
+			t.Fatal(err)
+		}
+		must(t, s.Write(records([]string{"unfinished too"})))
+		must(t, s.Close())
+		s = openSink(t, b.exactly(topic), handover)
+		again(t, s, "c")
+		wantSettled(t, b, topic, "a", "b", "c")
+	})
+}
+
+func TestACheckpointThatCameToNothing(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		var want []string
+		for i := range 6 { // more than the pool has ids
+			value := fmt.Sprint("v", i)
+			must(t, s.Write(records([]string{value})))
+			handOver(t, s)
+			want = append(want, value)
+		}
+		must(t, s.Write(records([]string{"w"})))
+		handover := handOver(t, s)
+		must(t, s.Write(records([]string{"given up"})))
+		must(t, s.Close())
+		s = openSink(t, b.exactly(topic), handover)
+		again(t, s, "x")
+		wantSettled(t, b, topic, append(want, "w", "x")...)
+	})
+}
+
+func TestAnEmptyTransactionIsNotHandedOver(t *testing.T) {
+	b := realKafka(t)
+	topic := b.topic(t, 1)
+	s := openSink(t, b.exactly(topic), nil)
+	for range 3 {
+		must(t, s.Write(&connector.Records{}))
+		if h := handOver(t, s); len(h) != 0 {
+			t.Fatalf("handed over %q", h)
+		}
+		must(t, s.Commit())
+	}
+	again(t, s, "a")
+	if h := handOver(t, s); len(h) != 0 {
+		t.Fatalf("handed over %q", h)
+	}
+	must(t, s.Commit())
+	wantSettled(t, b, topic, "a")
+}
+
+// idsOf finds the transaction ids in a hand-over.
+func idsOf(handover []byte, prefix string) []string {
+	return regexp.MustCompile(regexp.QuoteMeta(prefix)+`/\d+/\d+`).FindAllString(string(handover), -1)
+}
+
+func TestAnIDRestsUntilALaterCheckpoint(t *testing.T) {
+	b := realKafka(t)
+	topic := b.topic(t, 1)
+	s := openSink(t, b.exactly(topic), nil)
+	var before []string
+	for i := range 9 {
+		must(t, s.Write(records([]string{"v"})))
+		ids := idsOf(handOver(t, s), topic)
+		if len(ids) != 1 {
+			t.Fatalf("%q were handed over", ids)
+		}
+		for _, id := range before[max(len(before)-2, 0):] {
+			if id == ids[0] {
+				t.Errorf("checkpoint %d has %s again, after %q", i, id, before)
+			}
+		}
+		before = append(before, ids[0])
+		must(t, s.Commit())
+	}
+	for _, id := range before {
+		if !slices.Contains(before[:3], id) {
+			t.Errorf("%s is a fourth id: %q", id, before)
+		}
+	}
+}
+
+func TestTwoCopiesOfAJob(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		first := openSink(t, b.exactly(topic), nil)
+		must(t, first.Write(records([]string{"handed", "over"})))
+		handOver(t, first)
+		must(t, first.Write(records([]string{"open"})))
+		if _, err := first.Handover(false); err != nil {
+			t.Fatal(err)
+		}
+		must(t, first.Write(records([]string{"open"})))
+
+		second := openSink(t, b.exactly(topic), nil)
+		must(t, second.Write(records([]string{"second"})))
+		handover := handOver(t, second)
+
+		var lost *kafka.LostError
+		if err := first.Commit(); !errors.As(err, &lost) || !strings.Contains(err.Error(), "second copy of the job") {
+			t.Errorf("the first copy commits: %v", err)
+		}
+		err := first.Write(records([]string{"more"}))
+		if err == nil {
+			_, err = first.Handover(false)
+		}
+		var fenced *kafka.FencedError
+		if !errors.As(err, &fenced) || !strings.Contains(err.Error(), "second copy of the job") {
+			t.Errorf("the first copy goes on: %v", err)
+		}
+		must(t, first.Abort()) // which leaves the second alone
+		must(t, second.Commit())
+		must(t, second.Close())
+		openSink(t, b.exactly(topic), handover)
+		wantSettled(t, b, topic, "second")
+	})
+}
+
+func TestATransactionExpiredWhileTheJobWasDown(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		o := b.exactly(topic)
+		o.TransactionTimeout = 1500 * time.Millisecond
+		s := openSink(t, o, nil)
+		must(t, s.Write(records([]string{"a", "b"})))
+		handover := handOver(t, s)
+		must(t, s.Close())
+		admin := kadm.NewClient(b.client(t))
+		eventually(t, "the transaction to expire", func() bool {
+			return b.transactionState(t, admin, topic+"/0/0") == "CompleteAbort"
+		})
+		s = newSink(t, o)
+		err := s.Recover(handover)
+		wantLost(t, err, 2)
+		if !strings.Contains(err.Error(), "longer than its transaction timeout") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestATransactionExpiredBeforeItsCheckpoint(t *testing.T) {
+	b := realKafka(t)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	o.TransactionTimeout = time.Second
+	s := openSink(t, o, nil)
+	must(t, s.Write(records([]string{"a"})))
+	admin := kadm.NewClient(b.client(t))
+	eventually(t, "the transaction to expire", func() bool {
+		return b.transactionState(t, admin, topic+"/0/0") == "CompleteAbort"
+	})
+	if _, err := s.Handover(false); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("handed over what the broker gave up: %v", err)
+	}
+}
+
+func TestAnUnknownTransactionIsLost(t *testing.T) {
 	b := realKafka(t)
 	topic := b.topic(t, 1)
 	s := openSink(t, b.exactly(topic), nil)
 	must(t, s.Write(records([]string{"a"})))
-	handover := handOver(t, s)
-	must(t, s.Write(records([]string{"given up"})))
-	must(t, s.Close())
+	handover := bytes.ReplaceAll(handOver(t, s), []byte(topic+"/0/0"), []byte(topic+"/0/77"))
+	other := newSink(t, b.exactly(topic))
+	wantLost(t, other.Recover(handover), 1)
+}
 
-	s = openSink(t, b.exactly(topic), handover)
-	wantCommitted(t, b, topic, "a")
-	must(t, s.Write(records([]string{"b"})))
-	handOver(t, s)
+func TestADamagedHandover(t *testing.T) {
+	b := realKafka(t)
+	s := newSink(t, b.exactly(b.topic(t, 1)))
+	for _, h := range []string{"x", "kafka-transactions 2\n", "kafka-transactions 1\n1 2 3\n", "kafka-transactions 1\n1 2 2 3 id", "kafka-transactions 1\n1 99999 2 3 id\n"} {
+		if err := s.Recover([]byte(h)); err == nil || !strings.Contains(err.Error(), "hand-over") {
+			t.Errorf("%q: %v", h, err)
+		}
+	}
+}
+
+func TestAbortRemovesWhatWasNotCommitted(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		again(t, s, "a")
+		must(t, s.Write(records([]string{"handed over"})))
+		handOver(t, s)
+		must(t, s.Write(records([]string{"open"})))
+		s.Interrupt()
+		if err := s.Write(records([]string{"x"})); err == nil {
+			t.Error("it writes after it was interrupted")
+		}
+		must(t, s.Abort())
+		wantSettled(t, b, topic, "a")
+	})
+}
+
+func TestAbortAfterTheLastCommit(t *testing.T) {
+	b := realKafka(t)
+	topic := b.topic(t, 1)
+	s := openSink(t, b.exactly(topic), nil)
+	must(t, s.Write(records([]string{"a"})))
+	if _, err := s.Handover(true); err != nil {
+		t.Fatal(err)
+	}
 	must(t, s.Commit())
-	wantSettled(t, b, topic, "a", "b")
+	must(t, s.Abort())
+	wantSettled(t, b, topic, "a")
+}
+
+func TestFewerTasksThanBefore(t *testing.T) {
+	b := realKafka(t)
+	topic := b.topic(t, 1)
+	var handovers [][]byte
+	for task := range 3 {
+		o := b.exactly(topic)
+		o.Task, o.Tasks = task, 3
+		s := openSink(t, o, nil)
+		must(t, s.Write(records([]string{fmt.Sprint("handed over by ", task)})))
+		handovers = append(handovers, handOver(t, s))
+		must(t, s.Write(records([]string{"open"})))
+		must(t, s.Close())
+	}
+	s := newSink(t, b.exactly(topic))
+	for _, h := range handovers {
+		must(t, s.Recover(h))
+	}
+	must(t, s.Open(nil))
+	again(t, s, "b")
+	wantSettled(t, b, topic, "handed over by 0", "handed over by 1", "handed over by 2", "b")
+}
+
+func TestPrefixUsed(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		o := b.exactly(topic)
+		other := o
+		other.TransactionalIDPrefix += "0" // begins alike
+		s := openSink(t, other, nil)
+		again(t, s, "a")
+		used := func(o kafka.SinkOptions) bool {
+			is, err := newSink(t, o).PrefixUsed(context.Background())
+			must(t, err)
+			return is
+		}
+		if used(o) || !used(other) {
+			t.Errorf("used: %v, %v; want only the second", used(o), used(other))
+		}
+	})
 }

@@ -123,6 +123,11 @@ func (s *Source) Open(at []connector.SplitPosition) error {
 	case s.ctx.Err() != nil:
 		return errClosed
 	}
+	var topic *TopicError
+	var gone *GoneError
+	if errors.As(err, &topic) || errors.As(err, &gone) {
+		return err // which names what cannot be read
+	}
 	return fmt.Errorf("cannot read %s: %w", s.what(), err)
 }
 

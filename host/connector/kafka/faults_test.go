@@ -1,0 +1,268 @@
+package kafka_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/wasmstream/wasmstream/host/connector/kafka"
+)
+
+// line is a network that loses one request, or the answer to it, and with it the
+// connection.
+type line struct {
+	mu       sync.Mutex
+	sent     []int16 // the kinds of requests so far
+	fail     int     // which request; -1: none
+	answer   bool    // its answer is lost, not the request
+	happened bool
+}
+
+var errLine = errors.New("the line is cut")
+
+func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, address)
+	return &cut{Conn: c, line: l}, err
+}
+
+// cut is a connection of a line. A client writes a request by one Write.
+type cut struct {
+	net.Conn
+	line *line
+	mu   sync.Mutex
+	deaf bool
+}
+
+func (c *cut) Write(b []byte) (int, error) {
+	l := c.line
+	l.mu.Lock()
+	n := len(l.sent)
+	l.sent = append(l.sent, int16(binary.BigEndian.Uint16(b[4:])))
+	fails := n == l.fail
+	l.happened = l.happened || fails
+	l.mu.Unlock()
+	if !fails {
+		return c.Conn.Write(b)
+	}
+	if l.answer {
+		c.mu.Lock()
+		c.deaf = true
+		c.mu.Unlock()
+		return c.Conn.Write(b)
+	}
+	return 0, errors.Join(errLine, c.Conn.Close())
+}
+
+func (c *cut) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b) // so the broker has done what was asked
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.deaf {
+		return 0, errors.Join(errLine, c.Conn.Close())
+	}
+	return n, err
+}
+
+// job is what an engine does with a sink: it writes three checkpoints' records, and
+// whenever a call fails it begins anew from the newest checkpoint.
+type job struct {
+	t        *testing.T
+	options  kafka.SinkOptions
+	durable  int    // checkpoints
+	handover []byte // of the newest
+	restarts int
+}
+
+const jobCheckpoints = 3
+
+func (j *job) run() {
+	for j.restarts = 0; ; j.restarts++ {
+		s, err := kafka.NewSink(j.options)
+		must(j.t, err)
+		err = j.attempt(s)
+		must(j.t, s.Close())
+		var lost *kafka.LostError
+		if errors.As(err, &lost) || j.restarts > 10 {
+			j.t.Fatal(err)
+		}
+		if err == nil {
+			return
+		}
+	}
+}
+
+func (j *job) attempt(s *kafka.Sink) error {
+	if err := s.Recover(j.handover); err != nil {
+		return err
+	}
+	if err := s.Open(j.handover); err != nil {
+		return err
+	}
+	for j.durable < jobCheckpoints {
+		if err := s.Write(records(numbered(fmt.Sprint("c", j.durable, "-"), 3))); err != nil {
+			return err
+		}
+		h, err := s.Handover(j.durable == jobCheckpoints-1)
+		if err != nil {
+			return err
+		}
+		j.durable++
+		j.handover = h
+		if err := s.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *job) want() (values []string) {
+	for i := range jobCheckpoints {
+		values = append(values, numbered(fmt.Sprint("c", i, "-"), 3)...)
+	}
+	return values
+}
+
+// TestEveryRequestFailsOnce loses each request of a small job, and each answer, once.
+func TestEveryRequestFailsOnce(t *testing.T) {
+	b := fakeKafka(t)
+	for _, answer := range []bool{false, true} {
+		fails := -1
+		kinds := map[int16]int{}
+		for {
+			topic := b.topic(t, 1)
+			l := &line{fail: fails, answer: answer}
+			j := &job{t: t, options: b.exactly(topic)}
+			j.options.Dialer = l.dial
+			j.run()
+			wantSettled(t, b, topic, j.want()...)
+			if t.Failed() {
+				t.Fatalf("request %d of kind %s, answer lost: %v; %d restarts", fails, kmsg.NameForKey(l.sent[fails]), answer, j.restarts)
+			}
+			if fails >= 0 && !l.happened {
+				break // there are no more
+			}
+			if fails >= 0 {
+				kinds[l.sent[fails]]++
+			}
+			fails++
+		}
+		for _, k := range []kmsg.Key{kmsg.EndTxn, kmsg.InitProducerID, kmsg.Produce, kmsg.ListTransactions, kmsg.FindCoordinator, kmsg.Metadata} {
+			if kinds[k.Int16()] == 0 {
+				t.Errorf("no request of kind %s failed", k.Name())
+			}
+		}
+		t.Logf("%d requests failed, answer lost: %v, by kind %v", fails, answer, kinds)
+	}
+}
+
+// fakeKafka starts a broker within the test.
+func fakeKafka(t testing.TB, opts ...kfake.Opt) *broker {
+	t.Helper()
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
+	must(t, err)
+	t.Cleanup(c.Close)
+	return &broker{address: c.ListenAddrs()[0]}
+}
+
+// A coordinator that is starting, or has moved, is asked again until it answers.
+func TestEveryAnswerIsAnErrorOnce(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.EndTxn, kmsg.InitProducerID, kmsg.FindCoordinator, kmsg.ListTransactions} {
+		for _, code := range []int16{14, 15, 16, 51} { // loading, not available, not the coordinator, concurrent transactions
+			for at := range 12 {
+				c, err := kfake.NewCluster(kfake.NumBrokers(1))
+				must(t, err)
+				b := &broker{address: c.ListenAddrs()[0]}
+				seen, done := 0, false
+				c.ControlKey(key.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+					c.KeepControl()
+					if seen++; seen != at+1 {
+						return nil, nil, false
+					}
+					done = true
+					return refusal(r, code), nil, true
+				})
+				topic := b.topic(t, 1)
+				j := &job{t: t, options: b.exactly(topic)}
+				j.run()
+				wantSettled(t, b, topic, j.want()...)
+				c.Close()
+				if !done {
+					break
+				}
+			}
+		}
+	}
+}
+
+// refusal answers a request with an error.
+func refusal(r kmsg.Request, code int16) kmsg.Response {
+	response := r.ResponseKind()
+	switch a := response.(type) {
+	case *kmsg.EndTxnResponse:
+		a.ErrorCode = code
+	case *kmsg.InitProducerIDResponse:
+		a.ErrorCode = code
+	case *kmsg.ListTransactionsResponse:
+		a.ErrorCode = code
+	case *kmsg.FindCoordinatorResponse:
+		a.ErrorCode = code
+		for _, k := range r.(*kmsg.FindCoordinatorRequest).CoordinatorKeys {
+			c := kmsg.NewFindCoordinatorResponseCoordinator()
+			c.Key, c.ErrorCode = k, code
+			a.Coordinators = append(a.Coordinators, c)
+		}
+	}
+	return response
+}
+
+// killedWhile kills the broker, lets the call wait for it, and starts it again.
+func killedWhile(t *testing.T, b *broker, call func() error) {
+	t.Helper()
+	b.kill(t)
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait for the broker: %v", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	b.start(t)
+	select {
+	case err := <-done:
+		must(t, err)
+	case <-time.After(60 * time.Second):
+		t.Fatal("it still waits, although the broker is back")
+	}
+}
+
+func TestTheBrokerIsKilled(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		b = restartable(t, b)
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		again(t, s, "a")
+		must(t, s.Write(records([]string{"b"})))
+		handover := handOver(t, s)
+		killedWhile(t, b, s.Commit)
+		must(t, s.Write(records([]string{"c"})))
+		killedWhile(t, b, func() error { _, err := s.Handover(false); return err })
+		must(t, s.Commit())
+		again(t, s, "d")
+		must(t, s.Write(records([]string{"e"})))
+		handover = handOver(t, s)
+		must(t, s.Close())
+		s = newSink(t, b.exactly(topic))
+		killedWhile(t, b, func() error { return s.Recover(handover) })
+		must(t, s.Open(handover))
+		wantSettled(t, b, topic, "a", "b", "c", "d", "e")
+	})
+}
