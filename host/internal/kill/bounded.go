@@ -33,8 +33,9 @@ func (j BoundedJob) Run(ctx context.Context, c Command, temp string, seed uint64
 	if err != nil {
 		return fmt.Errorf("%s, without a kill: %w", j.Name, err)
 	}
-	fates := NewFates(seed, took*5/4, 3, false)
-	for round := 1; report.Kills() < kills; round++ {
+	fates := NewFates(seed, took*5/4+time.Millisecond, 3, false)
+	for round, idle := 1, 0; report.Kills() < kills; round++ {
+		before := report.Kills()
 		c.Folder = filepath.Join(temp, fmt.Sprintf("%s-%d", j.Name, round))
 		if err := j.round(ctx, c, fates, report); err != nil {
 			return fmt.Errorf("%s, round %d in %s: %w", j.Name, round, c.Folder, err)
@@ -42,9 +43,18 @@ func (j BoundedJob) Run(ctx context.Context, c Command, temp string, seed uint64
 		if err := os.RemoveAll(c.Folder); err != nil {
 			return err
 		}
+		if idle++; report.Kills() > before {
+			idle = 0
+		}
+		if idle == idleMax {
+			return fmt.Errorf("%s: %d rounds, each with another fate, came to their end without a kill\n%s", j.Name, idle, report.History())
+		}
 	}
 	return nil
 }
+
+// idleMax is how many rounds may end without a kill: few, since half of the random times are within a run's time.
+const idleMax = 20
 
 func (j BoundedJob) faultFree(ctx context.Context, c Command, folder string) (time.Duration, error) {
 	c.Folder = folder

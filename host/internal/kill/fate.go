@@ -52,9 +52,10 @@ type Fates struct {
 	made     int
 	points   []Point // the rest of this round
 	unmet    []Fate
+	again    bool // the last one was from unmet; others come between
 }
 
-// NewFates returns the sequence that follows from a seed. Random times are below afterMax; points are reached up to nthMax
+// NewFates returns the sequence that follows from a seed. Random times are up to afterMax, at least 1 ms; points are reached up to nthMax
 // times.
 func NewFates(seed uint64, afterMax time.Duration, nthMax int, broker bool) *Fates {
 	return &Fates{random: rand.New(rand.NewPCG(seed, 2)), afterMax: afterMax, nthMax: nthMax, broker: broker}
@@ -65,11 +66,12 @@ const brokerEvery = 10
 
 // Next returns the next one.
 func (f *Fates) Next() Fate {
-	if n := len(f.unmet); n > 0 {
+	if n := len(f.unmet); n > 0 && !f.again {
 		fate := f.unmet[n-1]
-		f.unmet = f.unmet[:n-1]
+		f.unmet, f.again = f.unmet[:n-1], true
 		return fate
 	}
+	f.again = false
 	f.made++
 	switch {
 	case f.broker && f.made%brokerEvery == 0:
@@ -94,5 +96,5 @@ func (f *Fates) Unmet(fate Fate) {
 }
 
 func (f *Fates) time() time.Duration {
-	return 1 + time.Duration(f.random.Int64N(int64(f.afterMax))).Round(time.Millisecond)
+	return time.Duration(1+f.random.Int64N(f.afterMax.Milliseconds())) * time.Millisecond
 }
