@@ -91,7 +91,7 @@ func tell(t *testing.T, r *Report) {
 }
 
 func TestKillFile(t *testing.T) {
-	kills, seed := asked(t, 9)
+	kills, seed := asked(t, 3)
 	c, temp, data := build(t), folder(t), testdata(t)
 	records := 200_000
 	if kills > 100 {
@@ -118,7 +118,7 @@ func TestKillFile(t *testing.T) {
 // TestKillKafka kills jobs beside brokers of their own, of each release, all at once: most of the time they wait for the
 // brokers to come back.
 func TestKillKafka(t *testing.T) {
-	kills, seed := asked(t, 10)
+	kills, seed := asked(t, 4)
 	c := build(t)
 	for _, release := range []servers.Release{servers.Kafka4, servers.Kafka4TV1, servers.Kafka39} {
 		t.Run(release.String(), func(t *testing.T) {

@@ -1,6 +1,7 @@
 package kill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type KafkaJob struct {
 	Delivery string // exactly-once, unless a run is to show that less is noticed
 	Testdata string // where the functions are
 	Bounded  bool   // it ends with what is in the topic when it starts
+
+	settleMax time.Duration // how long it may take, once nothing is killed any more, until all results are there
 }
 
 const (
@@ -32,7 +35,7 @@ const (
 	perSecond = 2000
 	// lifeMax is below how long the command lives if it is killed at a random time: some checkpoints.
 	lifeMax = 1500 * time.Millisecond
-	// settleMax is how long it may take, once nothing is killed any more, until all results are there.
+	// settleMax is how long a job may take, once nothing is killed any more, until all results are there.
 	settleMax = 2 * time.Minute
 )
 
@@ -76,8 +79,6 @@ func (j KafkaJob) Run(ctx context.Context, c Command, seed uint64, kills int, re
 		return Outcome{}, err
 	}
 	killed := j.killAll(ctx, c, NewFates(seed, lifeMax, 3, true), kills, report)
-	ctx, cancel := context.WithTimeout(ctx, settleMax)
-	defer cancel()
 	sent, err := f.end(ctx)
 	if err := errors.Join(killed, err); err != nil {
 		return Outcome{}, err
@@ -108,7 +109,7 @@ func (j KafkaJob) killAll(ctx context.Context, c Command, fates *Fates, kills in
 			return err
 		}
 		report.Add(life)
-		if fate.Broker {
+		if life.Broker {
 			away, back = true, make(chan error, 1)
 			go func() { back <- j.Broker.Restart(ctx) }()
 		}
@@ -153,6 +154,8 @@ func (j KafkaJob) settle(ctx context.Context, c Command, sent int64) (Outcome, e
 	if err != nil {
 		return o, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(j.settleMax, settleMax))
+	defer cancel()
 	err = errors.Join(j.await(ctx, r, j.Tumbling, len(tumbling)), j.await(ctx, r, j.Sessions, len(sessions)))
 	o.Settled = time.Since(r.started)
 	err = errors.Join(err, r.stop(ctx))

@@ -40,6 +40,8 @@ type Life struct {
 	End  End
 	Took time.Duration
 	Said string // the end of what it said
+	// Broker says that the broker was killed too.
+	Broker bool
 }
 
 // String tells how the life ended, and how it was to end.
@@ -68,7 +70,7 @@ func (c Command) Live(ctx context.Context, fate Fate, killBroker func() error) (
 	case <-r.ended:
 	case <-fated:
 		if fate.Broker {
-			err = killBroker()
+			life.Broker, err = true, killBroker()
 			select {
 			case <-r.ended:
 			case <-time.After(fate.Linger):

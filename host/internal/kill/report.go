@@ -39,12 +39,12 @@ func (r *Report) Missed() []Point {
 // String tells which kills were made, and how else lives ended.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d kills: %d at random times, %d of them with the broker", r.Kills(),
-		r.count(func(l Life) bool { return l.End == Killed && l.Fate.Point == "" }),
-		r.count(func(l Life) bool { return l.End == Killed && l.Fate.Broker }))
+	fmt.Fprintf(&b, "%d kills: %d at random times", r.Kills(),
+		r.count(func(l Life) bool { return l.End == Killed && l.Fate.Point == "" }))
 	for _, p := range Points {
 		fmt.Fprintf(&b, ", %d at %s", r.at(p), p)
 	}
+	fmt.Fprintf(&b, "; %d of a broker", r.count(func(l Life) bool { return l.Broker }))
 	for _, e := range []End{Done, Failed, Endless} {
 		if n := r.count(func(l Life) bool { return l.End == e }); n > 0 {
 			fmt.Fprintf(&b, "; %d %s", n, e)

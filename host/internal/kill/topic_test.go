@@ -2,7 +2,6 @@ package kill
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -20,8 +19,7 @@ func transact(t *testing.T, b *servers.Broker, topic string, results []Result, e
 		t.Fatal(err)
 	}
 	for _, r := range results {
-		text := fmt.Sprintf(`{"k":%q,"flights":%d,"delay_sum":%d,"delay_max":%d,"window_start":%d,"window_end":%d}`, r.Key, r.Count, r.Sum, r.Max, r.Start, r.End)
-		if err := cl.ProduceSync(t.Context(), kgo.StringRecord(text)).FirstErr(); err != nil {
+		if err := cl.ProduceSync(t.Context(), kgo.StringRecord(r.json())).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
