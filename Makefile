@@ -4,13 +4,15 @@
 GO       ?= go
 FUZZTIME ?= 30s
 HISTORIES ?= 10000
+N        ?= 500
+SEED     ?= 1
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
 MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows bench guests rewrite clean
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka bench guests rewrite clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -65,6 +67,12 @@ fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300
 	  echo "against Flink: $(ORACLE)"; \
 	  WASMSTREAM_FLINK_ORACLE=$(ORACLE) $(GO) test -count 1 -run TestFlink ./host/internal/reference; \
 	else echo "!! NOT RUN: histories against Flink; there is no Java, or no $(ORACLE)"; fi
+
+kill-file: ## N=500 kills of jobs from file to file; SEED=1 says which
+	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillFile$$' -timeout 3h ./host/internal/kill
+
+kill-kafka: ## N=500 kills of jobs from Kafka to Kafka, on each release of it, every tenth time with the broker (needs Java and Maven)
+	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillKafka$$' -timeout 3h ./host/internal/kill
 
 bench: ## the figures of bench/README.md
 	./bench/run

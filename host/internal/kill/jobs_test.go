@@ -1,0 +1,181 @@
+package kill
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/wasmstream/wasmstream/host/internal/needs"
+	"github.com/wasmstream/wasmstream/host/internal/servers"
+)
+
+// killsFromAll is from how many kills on all points must have been among them.
+const killsFromAll = 20
+
+// asked returns how many kills are asked for, and the seed. make kill-file and make kill-kafka set them; go test alone
+// makes few.
+func asked(t *testing.T, few int) (kills int, seed uint64) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs the command many times")
+	}
+	kills, seed = few, 1
+	var err error
+	if v := os.Getenv("WASMSTREAM_KILLS"); v != "" {
+		if kills, err = strconv.Atoi(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := os.Getenv("WASMSTREAM_KILL_SEED"); v != "" {
+		if seed, err = strconv.ParseUint(v, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kills, seed
+}
+
+// build builds the command.
+func build(t *testing.T) Command {
+	t.Helper()
+	needs.Tool(t, "go")
+	built := t.TempDir()
+	c := Command{Program: filepath.Join(built, "wasmstream"), Arguments: []string{"run", "job.yaml"}, Env: []string{"WASMSTREAM_CACHE_DIR=" + filepath.Join(built, "cache")}}
+	if said, err := exec.Command("go", "build", "-o", c.Program, "../../../cmd/wasmstream").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return c
+}
+
+// folder makes a folder that is kept if the test fails.
+func folder(t *testing.T) string {
+	t.Helper()
+	path, err := os.MkdirTemp("", "wasmstream-kill-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("its files are in %s", path)
+			return
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+func testdata(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tell tells of the kills that were made, and fails if some kind was not.
+func tell(t *testing.T, r *Report) {
+	t.Helper()
+	t.Log(r)
+	if t.Failed() {
+		t.Logf("the last lives:\n%s", r.History())
+	}
+	if missed := r.Missed(); r.Kills() >= killsFromAll && len(missed) > 0 {
+		t.Errorf("the command was not killed at %q in %d kills", missed, r.Kills())
+	}
+}
+
+func TestKillFile(t *testing.T) {
+	kills, seed := asked(t, 3)
+	c, temp, data := build(t), folder(t), testdata(t)
+	records := 200_000
+	if kills > 100 {
+		records = 1_000_000
+	}
+	jobs := []BoundedJob{HourlyDelays(data)}
+	for _, rolling := range []bool{false, true} {
+		j, err := WindowsOfFiles(data, temp, seed, records, rolling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+	}
+	var r Report
+	for i, j := range jobs {
+		if err := j.Run(t.Context(), c, temp, seed+uint64(i), kills*(i+1)/len(jobs), &r); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	tell(t, &r)
+}
+
+// TestKillKafka kills jobs beside brokers of their own, of each release, all at once: most of the time they wait for the
+// brokers to come back.
+func TestKillKafka(t *testing.T) {
+	kills, seed := asked(t, 4)
+	c := build(t)
+	for _, release := range []servers.Release{servers.Kafka4, servers.Kafka4TV1, servers.Kafka39} {
+		t.Run(release.String(), func(t *testing.T) {
+			t.Parallel()
+			b := servers.Start(t, servers.Options{Release: release})
+			c := c
+			c.Folder = folder(t)
+			j := KafkaJob{
+				Broker: b, In: b.Topic(t, Partitions), Tumbling: b.Topic(t, Partitions), Sessions: b.Topic(t, Partitions),
+				Prefix: servers.Name(t), Delivery: "exactly-once", Testdata: testdata(t),
+			}
+			var r Report
+			o, err := j.Run(t.Context(), c, seed, kills*3/4, &r)
+			if err != nil {
+				t.Error(err)
+			}
+			t.Logf("%d records in, %d tumbling windows and %d sessions out; %s from the last kill until all were there",
+				o.Records, o.Tumbling, o.Sessions, o.Settled.Round(time.Millisecond))
+			if !t.Failed() {
+				killBounded(t, c, j, seed, kills, &r)
+			}
+			tell(t, &r)
+		})
+	}
+}
+
+// killBounded makes the rest of the kills while the job comes to the end of its input again and again.
+func killBounded(t *testing.T, c Command, j KafkaJob, seed uint64, kills int, r *Report) {
+	t.Helper()
+	j.In = j.Broker.Topic(t, Partitions)
+	admin := j.Broker.Admin(t)
+	bounded, err := j.BoundedKafka(t.Context(), seed, func(name string) error {
+		_, err := admin.CreateTopic(t.Context(), Partitions, 1, nil, name)
+		return err
+	})
+	if err == nil {
+		err = bounded.Run(t.Context(), c, c.Folder, seed, kills, r)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLessThanExactlyOnceIsNoticed runs the same with a sink that promises less, so that a silent harness would show.
+func TestLessThanExactlyOnceIsNoticed(t *testing.T) {
+	asked(t, 0)
+	c := build(t)
+	c.Folder = t.TempDir()
+	b := servers.Start(t, servers.Options{})
+	j := KafkaJob{
+		Broker: b, In: b.Topic(t, Partitions), Tumbling: b.Topic(t, Partitions), Sessions: b.Topic(t, Partitions),
+		Delivery: "at-least-once", Testdata: testdata(t),
+	}
+	var r Report
+	_, err := j.Run(t.Context(), c, 1, 8, &r)
+	if err == nil {
+		t.Errorf("nothing was found after %s", &r)
+	}
+	t.Log(fmt.Sprintf("%.300v", err))
+}

@@ -1,0 +1,66 @@
+package kill
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Report gathers what was done to a job.
+type Report struct {
+	Lives []Life
+}
+
+// Add adds a life.
+func (r *Report) Add(l Life) { r.Lives = append(r.Lives, l) }
+
+// Kills is how often the command was killed as was its fate.
+func (r *Report) Kills() int { return r.count(func(l Life) bool { return l.End == Killed }) }
+
+func (r *Report) count(is func(Life) bool) (n int) {
+	for _, l := range r.Lives {
+		if is(l) {
+			n++
+		}
+	}
+	return n
+}
+
+// at is how often the command was killed at a point.
+func (r *Report) at(p Point) int {
+	return r.count(func(l Life) bool { return l.End == Killed && l.Fate.Point == p })
+}
+
+// Missed are the points at which no kill was made.
+func (r *Report) Missed() []Point {
+	return slices.DeleteFunc(slices.Clone(Points), func(p Point) bool { return r.at(p) > 0 })
+}
+
+// String tells which kills were made, and how else lives ended.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d kills: %d at random times", r.Kills(),
+		r.count(func(l Life) bool { return l.End == Killed && l.Fate.Point == "" }))
+	for _, p := range Points {
+		fmt.Fprintf(&b, ", %d at %s", r.at(p), p)
+	}
+	fmt.Fprintf(&b, "; %d of a broker", r.count(func(l Life) bool { return l.Broker }))
+	for _, e := range []End{Done, Failed, Endless} {
+		if n := r.count(func(l Life) bool { return l.End == e }); n > 0 {
+			fmt.Fprintf(&b, "; %d %s", n, e)
+		}
+	}
+	return b.String()
+}
+
+// History lists the last lives, to see what led to a finding.
+func (r *Report) History() string {
+	const shown = 30
+	var b strings.Builder
+	for i, l := range r.Lives {
+		if i >= len(r.Lives)-shown {
+			fmt.Fprintf(&b, "  %d. %s\n", i+1, l)
+		}
+	}
+	return b.String()
+}
