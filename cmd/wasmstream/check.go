@@ -97,13 +97,13 @@ func checked(plan *job.Job, err error) *checkResult {
 	}
 	c.Job, c.Warnings = plan.Name, problems(plan.Warnings)
 	for _, s := range plan.Sources {
-		c.Sources = append(c.Sources, sourcePlan{s.Name, shownPath(s.Connector.File.Path), s.Output.Names(), s.Schema.Names()})
+		c.Sources = append(c.Sources, sourcePlan{s.Name, placeOf(s.Connector), s.Output.Names(), s.Schema.Names()})
 	}
 	for _, s := range plan.Steps {
 		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.Reads()), operation(s), columnsOf(s.Output)})
 	}
 	for _, s := range plan.Sinks {
-		c.Sinks = append(c.Sinks, sinkPlan{s.Name, shownPath(s.Connector.File.Path), references(s.From), columnsOf(s.Input)})
+		c.Sinks = append(c.Sinks, sinkPlan{s.Name, placeOf(s.Connector), references(s.From), columnsOf(s.Input)})
 	}
 	return c
 }

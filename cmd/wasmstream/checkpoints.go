@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
@@ -61,7 +62,7 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
 		dir = filepath.Join(dir, "lineage-"+f.Lineage)
 	}
 	k := &keeping{shown: shownPath(dir), plan: plan}
-	if k.store, err = folder.Open(folder.OS, dir); err != nil {
+	if k.store, err = folder.Open(folder.OS{}, dir); err != nil {
 		return nil, &exitError{exitBadInput, err}
 	}
 	if err := k.begin(e, f); err != nil {
@@ -156,7 +157,7 @@ func (k *keeping) source(path string) (s checkpoint.Store, closeIt func() error,
 			return k.store, func() error { return nil }, name, nil
 		}
 	}
-	s, err = folder.Open(folder.OS, dir)
+	s, err = folder.Open(folder.OS{}, dir)
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -181,39 +182,59 @@ func copyFiles(to, from checkpoint.Store, m *checkpoint.Manifest) error {
 	return nil
 }
 
+// close gives the folder up for others.
+func (k *keeping) close() error {
+	if k == nil {
+		return nil
+	}
+	return k.store.Close()
+}
+
 // finished tells whether there is nothing left to do.
 func (k *keeping) finished() bool {
+	if k == nil {
+		return false
+	}
 	m := k.recovery.Manifest
 	return m != nil && m.Final && k.recovery.Committed
 }
 
-// config is the runtime's view.
+// config is the runtime's view of it.
 func (k *keeping) config(e *Env) *runtime.Checkpoints {
-	c := k.plan.Checkpoint
-	return &runtime.Checkpoints{
-		Store: k.store, Recovery: k.recovery, Interval: c.Interval, MinPause: c.MinPause, Timeout: c.Timeout,
-		TolerableFailures: c.TolerableFailures, Retained: c.Retained, AtLeastOnce: c.Mode == job.AtLeastOnce,
-		Reached: killAt(e.Getenv("WASMSTREAM_KILL_AT")),
-	}
-}
-
-// killAt is for tests of what a crash leaves behind: "manifest-after:3" kills the
-// process when it reaches that point for the third time.
-func killAt(text string) func(runtime.Point) {
-	var point string
-	var left int
-	if n, _ := fmt.Sscanf(replaceColon(text), "%s %d", &point, &left); n != 2 {
+	if k == nil {
 		return nil
 	}
+	c := k.plan.Checkpoint
+	return &runtime.Checkpoints{
+		Store: k.store, Recovery: k.recovery, Retained: c.Retained, AtLeastOnce: c.Mode == job.AtLeastOnce,
+		Schedule: checkpoint.ScheduleOptions{
+			Interval: c.Interval, MinPause: c.MinPause, Timeout: c.Timeout, TolerableFailures: c.TolerableFailures,
+		},
+		Reached: killAt(e),
+	}
+}
+
+// killAt is for tests of what a crash leaves behind: with manifest-after:3 in this
+// variable the process kills itself when it reaches that point for the third time.
+func killAt(e *Env) func(runtime.Point) {
+	text, _ := e.Getenv("WASMSTREAM_KILL_AT")
+	point, count, ok := strings.Cut(text, ":")
+	n, err := strconv.Atoi(count)
+	if !ok || err != nil {
+		return nil
+	}
+	left := int64(n)
 	return func(p runtime.Point) {
-		if string(p) != point {
-			return
-		}
-		if left--; left == 0 {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until the signal comes
+		if string(p) == point && atomic.AddInt64(&left, -1) == 0 {
+			killSelf()
 		}
 	}
 }
 
-var _ = fs.ErrNotExist
+// killSelf ends the process as kill -9 does.
+func killSelf() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Kill()
+	}
+	select {} // until it has come
+}

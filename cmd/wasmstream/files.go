@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/wasmstream/wasmstream/host/connector/file"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -25,6 +27,21 @@ func (m *missingFile) Error() string {
 
 // Is makes it the error that it stands for.
 func (m *missingFile) Is(target error) bool { return target == fs.ErrNotExist }
+
+// placeOf is what a connector reads or writes, for people: a path or a topic.
+func placeOf(c job.Connector) string {
+	switch {
+	case c.File != nil:
+		return shownPath(c.File.Path)
+	case c.KafkaSink != nil:
+		return "topic " + c.KafkaSink.Topic
+	case c.KafkaSource != nil && c.KafkaSource.TopicPattern != nil:
+		return "topics like " + c.KafkaSource.TopicPattern.String()
+	case c.KafkaSource != nil:
+		return "topics " + strings.Join(c.KafkaSource.Topics, ", ")
+	}
+	return c.String()
+}
 
 // openRegular opens a file to read it as a whole. A pipe or device is refused
 // instead of waited for; opening a pipe would wait already.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/file"
+	"github.com/wasmstream/wasmstream/host/connector/kafka"
 	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/format/json"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -65,26 +66,48 @@ func (e *fileError) Error() string { return e.path + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
 // config chooses the implementations that a job runs with.
-func config(e *Env, m *modules, workers int) runtime.Config {
+func config(e *Env, m *modules, workers int, start startOptions) runtime.Config {
 	return runtime.Config{
 		Workers: workers,
 		Clock:   e.Clock,
 		Log:     e.Log,
-		Source:  openSource,
-		Decoder: func(s *job.Source) (format.Decoder, error) { return json.NewDecoder(s.Schema, s.Output) },
-		Sink: func(s *job.Sink) (connector.Sink, error) {
-			f := s.Connector.File
-			return file.NewSink(f.Path, shownPath(f.Path)), nil
+		Source:  func(s *job.Source) (connector.Source, error) { return openSource(e, s) },
+		Decoder: func(s *job.Source) (format.Decoder, error) { return json.NewDecoder(s.Schema, s.Value) },
+		Sink:    func(s *job.Sink) (connector.Sink, error) { return openSink(e, s, start) },
+		Encoder: func(s *job.Sink) (format.Encoder, error) {
+			k := s.Connector.KafkaSink
+			return json.NewEncoder(s.Input, json.EncoderOptions{AppendOnly: k != nil && k.Mode != job.ChangelogMode})
 		},
-		Encoder: func(s *job.Sink) (format.Encoder, error) { return json.NewEncoder(s.Input, json.EncoderOptions{}) },
-		Guest:   m.Guest,
+		KeyEncoder: func(s *job.Sink) (format.Encoder, error) {
+			return json.NewEncoder(s.Input.Project(s.Connector.KafkaSink.Key), json.EncoderOptions{AppendOnly: true})
+		},
+		Guest: m.Guest,
 	}
 }
 
-// openSource makes a source. That its file is there is looked at before anything
+// openSource makes a source.
+func openSource(e *Env, s *job.Source) (connector.Source, error) {
+	if s.Connector.KafkaSource != nil {
+		return kafka.NewSource(kafkaSource(e, s))
+	}
+	return openFile(s.Connector.File)
+}
+
+// openSink makes a sink.
+func openSink(e *Env, s *job.Sink, start startOptions) (connector.Sink, error) {
+	switch f := s.Connector.File; {
+	case s.Connector.KafkaSink != nil:
+		return kafka.NewSink(kafkaSink(e, s, start))
+	case f.Rolling != nil:
+		return file.NewRolling(f.Path, shownPath(f.Path), file.RollingOptions{SizeBytes: f.Rolling.SizeBytes, Interval: f.Rolling.Interval, Clock: e.Clock}), nil
+	default:
+		return file.NewSink(f.Path, shownPath(f.Path)), nil
+	}
+}
+
+// openFile makes a source of a file. That it is there is looked at before anything
 // starts, for the sake of a message that knows the names beside it.
-func openSource(s *job.Source) (connector.Source, error) {
-	f := s.Connector.File
+func openFile(f *job.FileConnector) (connector.Source, error) {
 	shown := shownPath(f.Path)
 	if _, err := os.Stat(f.Path); err != nil {
 		err = notThere(err, f.Path)

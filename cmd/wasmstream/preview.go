@@ -26,6 +26,9 @@ const (
 
 // preview shows a sink's first and last rows as a table.
 func (r *jobRun) preview(w io.Writer, s *job.Sink, result sinkResult) error {
+	if s.Connector.File == nil || s.Connector.File.Rolling != nil {
+		return nil
+	}
 	head, tail, err := ends(s.Connector.File.Path, result.Rows)
 	if err != nil || len(head) == 0 {
 		return err

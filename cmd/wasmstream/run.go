@@ -21,6 +21,7 @@ type RunCommand struct {
 	Workers  int    `help:"How many processors work on the job; by default all." placeholder:"N"`
 	JSON     bool   `name:"json" help:"End with one JSON object on stdout instead of a table."`
 	LogLevel string `help:"The least important lines of the log: debug, info, warn or error. By default warn on a terminal, else info." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
+	StartFlags
 	SandboxFlags
 
 	CPUProfile string `name:"cpuprofile" hidden:"" type:"path"`
@@ -79,16 +80,28 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	r.locateSkipped()
+	keep, err := openKeeping(r.env, r.plan, &c.StartFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, keep.close()) }()
+	if keep.finished() {
+		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use --fresh\n", r.plan.Name, keep.recovery.Manifest.Epoch)
+		return nil
+	}
 	workers := c.Workers
 	if workers == 0 {
 		workers = goruntime.GOMAXPROCS(0)
 	}
-	j, err := runtime.New(r.plan, config(r.env, m, workers))
-	if err != nil {
-		return explain(r.plan, err)
+	start := startOptions{lineage: c.Lineage}
+	if r.plan.Checkpoint != nil {
+		start.interval = r.plan.Checkpoint.Interval
 	}
-	defer func() { err = errors.Join(err, j.Close()) }()
-	return r.drive(j)
+	return r.supervise(keep, func() runtime.Config {
+		config := config(r.env, m, workers, start)
+		config.Checkpoints = keep.config(r.env)
+		return config
+	})
 }
 
 // drive runs the job with its progress shown.
@@ -105,7 +118,7 @@ func (r *jobRun) drive(j *runtime.Job) error {
 		return explain(r.plan, r.interrupted(err))
 	}
 	for _, s := range r.plan.Sinks {
-		r.sinks = append(r.sinks, sinkResult{Name: s.Name, Path: shownPath(s.Connector.File.Path), Rows: j.SinkRecords(s.Name)})
+		r.sinks = append(r.sinks, sinkResult{Name: s.Name, Path: placeOf(s.Connector), Rows: j.SinkRecords(s.Name)})
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func BenchmarkLoad(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				for g := range stream.KeyGroup(128) {
-					if err := checkpoint.Load(files, g, func(key, value []byte) error { n++; return nil }); err != nil {
+					if err := checkpoint.Load(files, checkpoint.Groups{From: g, To: g + 1}, func(key, value []byte) error { n++; return nil }); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -175,7 +175,7 @@ func BenchmarkRecover(b *testing.B) {
 		}
 		n := 0
 		for g := range stream.KeyGroup(128) {
-			if err := checkpoint.Load(files, g, func(key, value []byte) error { n++; return nil }); err != nil {
+			if err := checkpoint.Load(files, checkpoint.Groups{From: g, To: g + 1}, func(key, value []byte) error { n++; return nil }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -297,7 +297,7 @@ func TestMerge(t *testing.T) {
 			merge(checkpoint.MergeOptions{Groups: checkpoint.Groups{From: 4, To: 11}}))
 		loaded := contents{}
 		for g := stream.KeyGroup(4); g < 11; g++ {
-			err := checkpoint.Load(files, g, func(key, value []byte) error {
+			err := checkpoint.Load(files, checkpoint.Groups{From: g, To: g + 1}, func(key, value []byte) error {
 				loaded.put(g, string(key), bytes.Clone(value))
 				return nil
 			})
@@ -322,7 +322,7 @@ func TestLoadStopsAtAnError(t *testing.T) {
 	for n := range 3 {
 		for stop := range 10 {
 			calls := 0
-			err := checkpoint.Load(files[n:], 0, func([]byte, []byte) error {
+			err := checkpoint.Load(files[n:], checkpoint.Groups{To: 1}, func([]byte, []byte) error {
 				if calls++; calls > stop {
 					return io.ErrShortWrite
 				}

@@ -137,7 +137,7 @@ func checkFrozen(t *testing.T, store checkpoint.Store) {
 	}
 	got := contents{}
 	for g := range stream.KeyGroup(128) {
-		err := checkpoint.Load(opened, g, func(key, value []byte) error {
+		err := checkpoint.Load(opened, checkpoint.Groups{From: g, To: g + 1}, func(key, value []byte) error {
 			got.put(g, string(key), bytes.Clone(value))
 			return nil
 		})

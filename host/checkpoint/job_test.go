@@ -91,7 +91,7 @@ func (j *job) load() (map[uint64]string, error) {
 		}
 		own := checkpoint.GroupsOf(task, maxParallelism, j.parallelism)
 		for g := own.From; g < own.To; g++ {
-			err = errors.Join(err, checkpoint.Load(files, g, func(key, value []byte) error {
+			err = errors.Join(err, checkpoint.Load(files, checkpoint.Groups{From: g, To: g + 1}, func(key, value []byte) error {
 				state[binary.LittleEndian.Uint64(key[8:])] = string(value)
 				return nil
 			}))

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -53,15 +54,25 @@ func Merge(w io.Writer, files []*File, o MergeOptions) (FileSummary, error) {
 	return out.finish()
 }
 
-// Load calls put for each key of a group that has a value, in the order of keys; of files the oldest comes first. Key and
-// value are good until put returns.
-func Load(files []*File, group stream.KeyGroup, put func(key, value []byte) error) error {
-	return newMerger(files).each(group, func(key, value []byte) error {
-		if value == nil {
-			return nil
+// Load calls put for each key of some groups that has a value, group by group in the order of keys; of files the oldest
+// comes first. Key and value are good until put returns.
+func Load(files []*File, groups Groups, put func(key, value []byte) error) error {
+	m := newMerger(files)
+	for _, group := range groupsOf(files) {
+		if !groups.Has(group) {
+			continue
 		}
-		return put(key, value)
-	})
+		err := m.each(group, func(key, value []byte) error {
+			if value == nil {
+				return nil
+			}
+			return put(key, value)
+		})
+		if err != nil {
+			return fmt.Errorf("key group %d: %w", group, err)
+		}
+	}
+	return nil
 }
 
 // groupsOf are the groups of which at least one file has records, ascending.

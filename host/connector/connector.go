@@ -182,3 +182,10 @@ type Sink interface {
 	// Close, or after the Commit of a final hand-over.
 	Abort() error
 }
+
+// Lasting is an error that may tell whether the same would happen again, so that
+// starting the job again is of no use until somebody has seen to it.
+type Lasting interface {
+	error
+	Lasting() bool
+}

@@ -123,10 +123,11 @@ func (b *builder) restoreState(step string, backend state.Backend, owned checkpo
 		return err
 	}
 	defer func() { err = errors.Join(err, checkpoint.CloseAll(files)) }()
-	for group := owned.From; group < owned.To; group++ {
-		if err := checkpoint.Load(files, group, backend.Restore); err != nil {
-			return fmt.Errorf("key group %d: %w", group, err)
-		}
+	if len(files) > 0 {
+		backend.Grow(int(files[0].Summary().Entries)) // of the base, if there is one
 	}
-	return nil
+	if err := checkpoint.Load(files, owned, backend.Restore); err != nil {
+		return err
+	}
+	return backend.Restored()
 }

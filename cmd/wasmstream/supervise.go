@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
+)
+
+// supervise runs a job, and runs it again from its newest checkpoint when it failed,
+// as its restart strategy says.
+func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
+	restarts, err := checkpoint.NewRestarts(restartOptions(r.plan.Restart), rand.Float64)
+	if err != nil {
+		return err
+	}
+	for {
+		err := r.once(config())
+		if err == nil || r.env.Context.Err() != nil || !canPass(err) {
+			return err
+		}
+		delay, again := restarts.Failed(r.env.Clock.Now())
+		if !again {
+			return err
+		}
+		r.env.Log.Warn("the job failed and is started again", "job", r.plan.Name, "in", delay, "error", err)
+		select {
+		case <-time.After(delay):
+		case <-r.env.Context.Done():
+			return err
+		}
+		if keep != nil {
+			if err := keep.recover(r.env); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// once runs the job until it ends or fails.
+func (r *jobRun) once(config runtime.Config) (err error) {
+	j, err := runtime.New(r.plan, config)
+	if err != nil {
+		return explain(r.plan, err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	return r.drive(j)
+}
+
+// canPass tells whether a job that failed may fare better when it is started again.
+// What follows from its input or needs a person does not pass.
+func canPass(err error) bool {
+	var record *runtime.RecordError
+	var function *runtime.FunctionError
+	var lasting connector.Lasting
+	return !errors.As(err, &record) && !errors.As(err, &function) && !(errors.As(err, &lasting) && lasting.Lasting())
+}
+
+// strategies are the job's words for restarts.
+var strategies = map[job.RestartStrategy]checkpoint.RestartStrategy{
+	job.NoRestart: checkpoint.RestartNone, job.FixedDelay: checkpoint.RestartFixedDelay,
+	job.ExponentialDelay: checkpoint.RestartExponentialDelay, job.FailureRate: checkpoint.RestartFailureRate,
+}
+
+func restartOptions(r job.Restart) checkpoint.RestartOptions {
+	o := checkpoint.RestartOptions{
+		Strategy: strategies[r.Strategy], Attempts: r.Attempts, Delay: r.Delay, InitialDelay: r.Initial, MaxDelay: r.Max,
+		Multiplier: r.Multiplier, ResetAfter: r.ResetAfter, Jitter: r.Jitter, Failures: r.MaxFailures, Interval: r.Interval,
+	}
+	if r.Jitter == 0 {
+		o.Jitter = -1 // none
+	}
+	return o
+}
