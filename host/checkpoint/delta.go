@@ -22,6 +22,7 @@ type Delta struct {
 // deltaGroup has the records of a key group, as in the file and in order of arrival. They are by themselves so that
 // sorting them stays within the processor's cache.
 type deltaGroup struct {
+	tail   []byte   // the chunk that is being filled; in chunks it stands as it was at its beginning
 	chunks [][]byte // none is ever moved
 	used   int      // chunks in use; those behind them are left from before, and empty
 	count  int
@@ -35,36 +36,54 @@ const (
 
 // Add takes a key's new value. Of several calls for one key the last counts.
 func (d *Delta) Add(group stream.KeyGroup, key, value []byte) {
-	chunk := d.room(group, 2*binary.MaxVarintLen64+len(key)+len(value))
-	before := len(*chunk)
-	*chunk = appendRecord(*chunk, key, value)
-	d.bytes += int64(len(*chunk) - before)
+	g := d.group(group, 2*binary.MaxVarintLen64+len(key)+len(value))
+	before := len(g.tail)
+	g.tail = appendRecord(g.tail, key, value)
+	d.bytes += int64(len(g.tail) - before)
 }
 
 // Delete takes note that a key has no value any more.
 func (d *Delta) Delete(group stream.KeyGroup, key []byte) {
-	chunk := d.room(group, 2*binary.MaxVarintLen64+len(key))
-	before := len(*chunk)
-	*chunk = appendDeleted(*chunk, key)
-	d.bytes += int64(len(*chunk) - before)
+	g := d.group(group, 2*binary.MaxVarintLen64+len(key))
+	before := len(g.tail)
+	g.tail = appendDeleted(g.tail, key)
+	d.bytes += int64(len(g.tail) - before)
 }
 
-// room returns the chunk for the group's next record, with room for n bytes.
-func (d *Delta) room(group stream.KeyGroup, n int) *[]byte {
+// group returns the group for one more record, with room for n bytes in its tail.
+func (d *Delta) group(group stream.KeyGroup, n int) *deltaGroup {
 	for int(group) >= len(d.groups) {
 		d.groups = append(d.groups, deltaGroup{})
 	}
 	d.count++
 	g := &d.groups[group]
 	g.count++
-	for g.used == 0 || cap(g.chunks[g.used-1])-len(g.chunks[g.used-1]) < n {
+	if cap(g.tail)-len(g.tail) < n {
+		g.grow(n)
+	}
+	return g
+}
+
+// grow begins the next chunk that has room for n bytes.
+func (g *deltaGroup) grow(n int) {
+	g.settle()
+	for {
 		if g.used == len(g.chunks) {
 			size := min(chunkBytesMax, chunkBytesMin<<min(g.used, 16))
 			g.chunks = append(g.chunks, make([]byte, 0, max(size, n)))
 		}
 		g.used++
+		if g.tail = g.chunks[g.used-1]; cap(g.tail) >= n {
+			return
+		}
 	}
-	return &g.chunks[g.used-1]
+}
+
+// settle makes chunks know what is in the tail.
+func (g *deltaGroup) settle() {
+	if g.used > 0 {
+		g.chunks[g.used-1] = g.tail
+	}
 }
 
 // Len is the number of calls of Add and Delete since Reset.
@@ -82,7 +101,7 @@ func (d *Delta) Reset() {
 		for j := range g.chunks {
 			g.chunks[j] = g.chunks[j][:0]
 		}
-		g.used, g.count = 0, 0
+		g.tail, g.used, g.count = nil, 0, 0
 	}
 	d.count, d.bytes = 0, 0
 }
@@ -99,6 +118,7 @@ func (d *Delta) Write(w io.Writer, yield func()) (FileSummary, error) {
 		if g.count == 0 {
 			continue
 		}
+		g.settle()
 		out.begin(stream.KeyGroup(i))
 		if err := g.write(out, d.sorter.sort(g, yield), yield); err != nil {
 			return FileSummary{}, err
