@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -125,9 +127,18 @@ func (c *Connection) logger() *slog.Logger {
 	return c.Logger
 }
 
+// unreachable says that no broker answered, and why that may be.
+func (c *Connection) unreachable(err error) error {
+	hint := ""
+	if errors.Is(err, io.EOF) {
+		hint = " (it closes the connection: it may want TLS, or not accept the user)"
+	}
+	return fmt.Errorf("no broker of %s answers: %w%s", strings.Join(c.Brokers, ", "), err, hint)
+}
+
 // backoff is how long to wait after a number of failures in a row.
 func backoff(failures int) time.Duration {
-	return min(50*time.Millisecond<<min(failures, 6), 2*time.Second)
+	return 50 * time.Millisecond << min(failures, 4)
 }
 
 // wait lasts until the duration is over or the context ends; it says whether the

@@ -27,8 +27,12 @@ type found map[string]kmsg.MetadataResponseTopic
 // after a few answers without them.
 func (s *Source) findTopics(ctx context.Context) (found, error) {
 	told := teller{log: s.log}
+	var cause error // the last that is not the end of our patience
 	for failures, missing := 0, 0; ; failures++ {
 		f, err := s.lookUp(ctx)
+		if ctx.Err() == nil || cause == nil {
+			cause = err
+		}
 		if err == nil {
 			absent := s.absent(f)
 			if absent == "" {
@@ -43,10 +47,10 @@ func (s *Source) findTopics(ctx context.Context) (found, error) {
 			told.warn("no broker answers; trying again", "brokers", s.options.Brokers, "error", err)
 		}
 		if !wait(ctx, backoff(failures)) {
-			if err == nil {
-				err = ctx.Err()
+			if cause == nil {
+				cause = ctx.Err()
 			}
-			return nil, fmt.Errorf("no broker of %s answers: %w", strings.Join(s.options.Brokers, ", "), err)
+			return nil, s.options.unreachable(cause)
 		}
 	}
 }

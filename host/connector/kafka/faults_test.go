@@ -224,8 +224,9 @@ func refusal(r kmsg.Request, code int16) kmsg.Response {
 	return response
 }
 
-// killedWhile kills the broker, lets the call wait for it, and starts it again.
-func killedWhile(t *testing.T, b *broker, call func() error) {
+// killedWhile kills the broker, lets the call wait for it, starts it again, and does
+// what then is to be done.
+func killedWhile(t *testing.T, b *broker, call func() error, then ...func()) {
 	t.Helper()
 	b.kill(t)
 	done := make(chan error, 1)
@@ -235,7 +236,15 @@ func killedWhile(t *testing.T, b *broker, call func() error) {
 		t.Fatalf("it did not wait for the broker: %v", err)
 	case <-time.After(500 * time.Millisecond):
 	}
+	down := time.Now()
 	b.start(t)
+	up := time.Now()
+	for _, f := range then {
+		f()
+	}
+	defer func() {
+		t.Logf("the broker was back after %v, and the call %v later", up.Sub(down).Round(time.Millisecond), time.Since(up).Round(time.Millisecond))
+	}()
 	select {
 	case err := <-done:
 		must(t, err)

@@ -41,6 +41,15 @@ func (g *groupCommits) put(at []connector.SplitPosition) {
 	signal(g.news)
 }
 
+// putBack keeps positions for the next attempt, unless there are later ones.
+func (g *groupCommits) putBack(at []connector.SplitPosition) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.at == nil {
+		g.at = at
+	}
+}
+
 func (g *groupCommits) take() []connector.SplitPosition {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +72,8 @@ func (g *groupCommits) run(ctx context.Context) {
 
 func (g *groupCommits) commit(ctx context.Context, timeout time.Duration) {
 	offsets := kadm.Offsets{}
-	for _, p := range g.take() {
+	at := g.take()
+	for _, p := range at {
 		if topic, partition, err := parseSplit(p.Split); err == nil {
 			offsets.AddOffset(topic, partition, p.Offset, -1)
 		}
@@ -74,6 +84,7 @@ func (g *groupCommits) commit(ctx context.Context, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := g.admin.CommitAllOffsets(ctx, g.group, offsets); err != nil {
+		g.putBack(at)
 		g.told.warn("the offsets of a checkpoint could not be committed to the consumer group; the job does not need them", "group", g.group, "error", err)
 	}
 }
