@@ -118,7 +118,7 @@ func TestKafkaJobs(t *testing.T) {
 	for _, c := range []struct {
 		kind, finding string
 		kills         int
-	}{{"sound", "", 10}, {"forgetful", " twice", 3}, {"careless", " lost", 3}} {
+	}{{"sound", "", 10}, {"forgetful", " twice", 9}, {"careless", " lost", 3}} {
 		t.Run(c.kind, func(t *testing.T) {
 			j := KafkaJob{Broker: b, In: b.Topic(t, Partitions), Tumbling: b.Topic(t, Partitions), Sessions: b.Topic(t, Partitions), settleMax: time.Minute}
 			if c.finding != "" {
