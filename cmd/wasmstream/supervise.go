@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
@@ -14,7 +15,9 @@ import (
 // supervise runs a job, and runs it again from its newest checkpoint when it failed,
 // as its restart strategy says.
 func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
-	restarts, err := checkpoint.NewRestarts(restartOptions(r.plan.Restart), rand.Float64)
+	// Several processes that fail at one moment are not to come back at one moment.
+	jitter := rand.New(rand.NewPCG(uint64(r.env.Clock.Now()), uint64(os.Getpid())))
+	restarts, err := checkpoint.NewRestarts(restartOptions(r.plan.Restart), jitter.Float64)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -69,7 +68,7 @@ func Load(files []*File, groups Groups, put func(key, value []byte) error) error
 			return put(key, value)
 		})
 		if err != nil {
-			return fmt.Errorf("key group %d: %w", group, err)
+			return err
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ func (b *builder) checkpoints() {
 		Interval:          milliseconds(number(n.get("interval"), checkpointIntervalDefault)),
 		MinPause:          milliseconds(number(n.get("min-pause"), 0)),
 		Timeout:           milliseconds(number(n.get("timeout"), checkpointTimeoutDefault)),
-		TolerableFailures: int(number(n.get("tolerable-failures"), 0)),
+		TolerableFailures: int(number(n.get("tolerable-failures"), tolerableDefault)),
 		Retained:          int(number(n.get("retained"), retainedDefault)),
 		Mode:              Guarantee(wordIndex(n.get("mode"), guaranteeWords[:NoGuarantee])),
 	}

@@ -12,7 +12,8 @@ const (
 	RollingBytesMax           = 1 << 40
 	checkpointIntervalDefault = 10_000  // ms
 	checkpointTimeoutDefault  = 600_000 // ms; this and what follows are Flink's
-	retainedDefault           = 1
+	retainedDefault           = 2       // Flink's is 1
+	tolerableDefault          = 10      // Flink's is 0: a disk that is full for a moment would end the job
 	attemptsDefault           = 1
 	maxFailuresDefault        = 1
 	failureIntervalDefault    = 60_000    // ms
@@ -36,8 +37,8 @@ var checkpointField = field{name: "checkpoint", doc: "Keep the job's state, so t
 	{name: "interval", doc: "How often a checkpoint is made; default 10s. What a sink writes exactly once can be seen after it.", shape: pulseShape},
 	{name: "min-pause", doc: "The least time from the end of a checkpoint to the start of the next; default 0s.", shape: delayShape},
 	{name: "timeout", doc: "A checkpoint that takes longer has failed; default 10m.", shape: pulseShape},
-	{name: "tolerable-failures", doc: "How many checkpoints in a row may fail before the job does; default 0.", shape: &shape{what: isInteger, max: math.MaxInt32}},
-	{name: "retained", doc: "How many complete checkpoints are kept; default 1.", shape: &shape{what: isInteger, min: 1, max: RetainedMax}},
+	{name: "tolerable-failures", doc: "How many checkpoints in a row may fail before the job does; default 10.", shape: &shape{what: isInteger, max: math.MaxInt32}},
+	{name: "retained", doc: "How many complete checkpoints are kept; default 2, so that there is one to fall back on when the newest is damaged.", shape: &shape{what: isInteger, min: 1, max: RetainedMax}},
 	{name: "mode", doc: "exactly-once (default); at-least-once: inputs do not wait for each other, and records after a restart may count twice.", shape: &shape{what: isWord, words: guaranteeWords[:NoGuarantee]}},
 }, example: "{dir: state, interval: 10s}"}}
 
