@@ -24,14 +24,24 @@ type line struct {
 	fail     int     // which request; -1: none
 	answer   bool    // its answer is lost, not the request
 	happened bool
+	crash    func() // not nil: from then on nothing goes through, and this is called once
 }
 
 var errLine = errors.New("the line is cut")
 
 func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if l.dead() {
+		return nil, errLine
+	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, address)
 	return &cut{Conn: c, line: l}, err
+}
+
+func (l *line) dead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.happened && l.crash != nil
 }
 
 // cut is a connection of a line. A client writes a request by one Write.
@@ -44,6 +54,9 @@ type cut struct {
 
 func (c *cut) Write(b []byte) (int, error) {
 	l := c.line
+	if l.dead() {
+		return 0, errors.Join(errLine, c.Conn.Close())
+	}
 	l.mu.Lock()
 	n := len(l.sent)
 	l.sent = append(l.sent, int16(binary.BigEndian.Uint16(b[4:])))
@@ -52,6 +65,9 @@ func (c *cut) Write(b []byte) (int, error) {
 	l.mu.Unlock()
 	if !fails {
 		return c.Conn.Write(b)
+	}
+	if l.crash != nil {
+		defer l.crash()
 	}
 	if l.answer {
 		c.mu.Lock()
@@ -66,7 +82,7 @@ func (c *cut) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b) // so the broker has done what was asked
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.deaf {
+	if c.deaf || c.line.dead() {
 		return 0, errors.Join(errLine, c.Conn.Close())
 	}
 	return n, err
@@ -77,8 +93,10 @@ func (c *cut) Read(b []byte) (int, error) {
 type job struct {
 	t        *testing.T
 	options  kafka.SinkOptions
+	first    *line  // the network of the first attempt; nil: one that works
 	durable  int    // checkpoints
 	handover []byte // of the newest
+	noted    bool   // that nothing is left to commit of it
 	restarts int
 }
 
@@ -86,8 +104,15 @@ const jobCheckpoints = 3
 
 func (j *job) run() {
 	for j.restarts = 0; ; j.restarts++ {
-		s, err := kafka.NewSink(j.options)
+		o := j.options
+		if j.first != nil && j.restarts == 0 {
+			o.Dialer = j.first.dial
+		}
+		s, err := kafka.NewSink(o)
 		must(j.t, err)
+		if j.first != nil && j.first.crash != nil {
+			j.first.crash = s.Interrupt
+		}
 		err = j.attempt(s)
 		must(j.t, s.Close())
 		var lost *kafka.LostError
@@ -101,8 +126,11 @@ func (j *job) run() {
 }
 
 func (j *job) attempt(s *kafka.Sink) error {
-	if err := s.Recover(j.handover); err != nil {
-		return err
+	if !j.noted {
+		if err := s.Recover(j.handover); err != nil {
+			return err
+		}
+		j.noted = true
 	}
 	if err := s.Open(j.handover); err != nil {
 		return err
@@ -116,7 +144,7 @@ func (j *job) attempt(s *kafka.Sink) error {
 			return err
 		}
 		j.durable++
-		j.handover = h
+		j.handover, j.noted = h, false
 		if err := s.Commit(); err != nil {
 			return err
 		}
@@ -131,37 +159,50 @@ func (j *job) want() (values []string) {
 	return values
 }
 
-// TestEveryRequestFailsOnce loses each request of a small job, and each answer, once.
-func TestEveryRequestFailsOnce(t *testing.T) {
-	b := fakeKafka(t)
+// everyRequest plays a small job again and again: each time another request, or the
+// answer to it, is lost. It says how often the job began anew.
+func everyRequest(t *testing.T, b *broker, crash bool) (restarts int) {
 	for _, answer := range []bool{false, true} {
-		fails := -1
 		kinds := map[int16]int{}
-		for {
+		fails := 0
+		for ; ; fails++ {
 			topic := b.topic(t, 1)
 			l := &line{fail: fails, answer: answer}
-			j := &job{t: t, options: b.exactly(topic)}
-			j.options.Dialer = l.dial
+			if crash {
+				l.crash = func() {}
+			}
+			j := &job{t: t, options: b.exactly(topic), first: l}
 			j.run()
+			restarts += j.restarts
 			wantSettled(t, b, topic, j.want()...)
 			if t.Failed() {
 				t.Fatalf("request %d of kind %s, answer lost: %v; %d restarts", fails, kmsg.NameForKey(l.sent[fails]), answer, j.restarts)
 			}
-			if fails >= 0 && !l.happened {
+			if !l.happened {
 				break // there are no more
 			}
-			if fails >= 0 {
-				kinds[l.sent[fails]]++
-			}
-			fails++
+			kinds[l.sent[fails]]++
 		}
 		for _, k := range []kmsg.Key{kmsg.EndTxn, kmsg.InitProducerID, kmsg.Produce, kmsg.ListTransactions, kmsg.FindCoordinator, kmsg.Metadata} {
 			if kinds[k.Int16()] == 0 {
 				t.Errorf("no request of kind %s failed", k.Name())
 			}
 		}
-		t.Logf("%d requests failed, answer lost: %v, by kind %v", fails, answer, kinds)
+		t.Logf("%d requests failed, answer lost: %v, by kind %v; %d restarts", fails, answer, kinds, restarts)
 	}
+	return restarts
+}
+
+func TestEveryRequestFailsOnce(t *testing.T) { everyRequest(t, fakeKafka(t), false) }
+
+// The process ends at each request, before the broker has it or before it is answered.
+func TestACrashAtEveryRequest(t *testing.T) {
+	t.Run("fake", func(t *testing.T) {
+		if everyRequest(t, fakeKafka(t), true) < 50 {
+			t.Error("the job hardly ever began anew")
+		}
+	})
+	eachKafka(t, func(t *testing.T, b *broker) { everyRequest(t, b, true) })
 }
 
 // fakeKafka starts a broker within the test.

@@ -147,7 +147,9 @@ func (s *Source) open(ctx context.Context, at []connector.SplitPosition) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
 	splits := s.adopt(found)
+	s.mu.Unlock()
 	positions, err := s.positions(at)
 	if err != nil {
 		return err
