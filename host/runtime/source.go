@@ -131,14 +131,16 @@ func (t *sourceTask) take(d *decoded) error {
 		t.skipped(err)
 	}
 	t.out.batch, d.batch = d.batch, t.out.batch
-	t.marks.stamp(t.out.batch, split.marks)
+	if !split.ended { // one that has ended is still made known after a restore, without records
+		t.marks.stamp(t.out.batch, split.marks)
+	}
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
 	if !d.ended {
 		split.position = d.end
 	}
-	if t.announcing = d.announcing; d.closed {
+	if t.announcing = d.announcing; d.closed && !split.ended {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
 	}
