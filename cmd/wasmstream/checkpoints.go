@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
+	"github.com/wasmstream/wasmstream/host/connector/kafka"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 )
@@ -75,7 +78,9 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
 func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	switch {
 	case f.Fresh:
-		k.recovery, err = checkpoint.Begin(k.store)
+		if err = k.unused(e, f.Lineage); err == nil {
+			k.recovery, err = checkpoint.Begin(k.store)
+		}
 	case f.Restore != "":
 		k.recovery, err = k.restoreFrom(f.Restore)
 	default:
@@ -88,6 +93,39 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 		return &exitError{exitBadInput, err}
 	}
 	return nil
+}
+
+// prefixTimeout is how long the brokers have to tell whether a prefix was used.
+const prefixTimeout = 30 * time.Second
+
+// unused makes sure that results can be put out anew: what a former run committed
+// under a transactional prefix stays where it is, and would be there twice.
+func (k *keeping) unused(e *Env, lineage string) error {
+	for _, s := range k.plan.Sinks {
+		if s.Connector.KafkaSink == nil || s.Connector.KafkaSink.Delivery != job.ExactlyOnce {
+			continue
+		}
+		o := kafkaSink(e, s, startOptions{lineage: lineage})
+		used, err := prefixUsed(e, o)
+		switch {
+		case err != nil:
+			return fmt.Errorf("sink %s: whether its transactional-id-prefix was used before cannot be told: %w", s.Name, err)
+		case used:
+			return fmt.Errorf("sink %s: its transactional-id-prefix %s has been used, so the topic %s has results of a former run, and a fresh one would put them out again; --lineage NAME gives this run a prefix and checkpoints of its own", s.Name, o.TransactionalIDPrefix, o.Topic)
+		}
+	}
+	return nil
+}
+
+func prefixUsed(e *Env, o kafka.SinkOptions) (used bool, err error) {
+	s, err := kafka.NewSink(o)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ctx, cancel := context.WithTimeout(e.Context, prefixTimeout)
+	defer cancel()
+	return s.PrefixUsed(ctx)
 }
 
 // recover takes the newest sound checkpoint, and tells of those that are not.

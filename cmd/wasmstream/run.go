@@ -50,7 +50,7 @@ func (c *RunCommand) Run(e *Env) error {
 	case c.JSON:
 		// A program that reads the result finds a failure there too.
 		return errors.Join(err, printJSON(e.Stdout, r.result(err)))
-	case err != nil:
+	case err != nil || r.idle:
 		return err
 	}
 	return r.tell(e.Stdout)
@@ -64,6 +64,7 @@ type jobRun struct {
 	progress runtime.Progress // at the end
 	seconds  float64
 	sinks    []sinkResult
+	idle     bool // the job had finished before
 }
 
 // run reads the job, runs it, and keeps what it came to.
@@ -85,7 +86,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, keep.close()) }()
-	if keep.finished() {
+	if r.idle = keep.finished(); r.idle {
 		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use --fresh\n", r.plan.Name, keep.recovery.Manifest.Epoch)
 		return nil
 	}
