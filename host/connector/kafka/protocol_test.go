@@ -1,7 +1,10 @@
 package kafka_test
 
 import (
+	"context"
 	"errors"
+	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,5 +101,71 @@ func TestProtocolPromises(t *testing.T) {
 		if !errors.As(err, &refused) {
 			t.Errorf("a record was refused, and the hand-over says %v", err)
 		}
+	})
+}
+
+// outage is a network that can go away: connections break, and no new one is made.
+type outage struct {
+	mu      sync.Mutex
+	away    bool
+	made    []net.Conn
+	refused int
+}
+
+func (o *outage) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away {
+		o.refused++
+		return nil, errLine
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, address)
+	if err == nil {
+		o.made = append(o.made, c)
+	}
+	return c, err
+}
+
+func (o *outage) set(away bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.away = away
+	for _, c := range o.made {
+		c.Close()
+	}
+	o.made = nil
+}
+
+func (o *outage) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.refused
+}
+
+// TestProtocolCommitByHand: while no broker is there, a commit waits; then it commits
+// the transaction that was handed over, and no other. The client, asked again, would
+// say that all is well, since by then it has nothing to commit.
+func TestProtocolCommitByHand(t *testing.T) {
+	eachFake(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		network := &outage{}
+		o := b.exactly(topic)
+		o.Dialer = network.dial
+		s := openSink(t, o, nil)
+		must(t, s.Write(records([]string{"a", "b"})))
+		handOver(t, s)
+		network.set(true)
+		done := make(chan error, 1)
+		go func() { done <- s.Commit() }()
+		eventually(t, "the client to give up", func() bool { return len(done) > 0 || network.count() >= 8 })
+		if len(done) > 0 {
+			t.Fatalf("Commit returned %v, and no broker was there", <-done)
+		}
+		network.set(false)
+		must(t, <-done)
+		again(t, s, "c")
+		must(t, s.Close())
+		wantSettled(t, b, topic, "a", "b", "c")
 	})
 }
