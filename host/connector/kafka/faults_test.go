@@ -316,3 +316,19 @@ func TestTheBrokerIsKilled(t *testing.T) {
 		wantSettled(t, b, topic, "a", "b", "c", "d", "e")
 	})
 }
+
+// A transaction's first commit is no abort in disguise (Sink.awaitTopic). Without the
+// wait, one in some hundred is, if the race detector is on.
+func TestFirstCommits(t *testing.T) {
+	b := fakeKafka(t)
+	topic := b.topic(t, 1)
+	want := numbered("v", 200)
+	for i, v := range want {
+		o := b.exactly(topic)
+		o.TransactionalIDPrefix = fmt.Sprint(topic, "-", i)
+		s := openSink(t, o, nil)
+		again(t, s, v)
+		must(t, s.Close())
+	}
+	wantSettled(t, b, topic, want...)
+}
