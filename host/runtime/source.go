@@ -14,15 +14,16 @@ import (
 // sourceTask is the head of a source: it takes the decoders' batches in the
 // order of the input, sets watermarks among their rows, and starts barriers.
 type sourceTask struct {
-	name  string
-	node  *node
-	in    []*pipe[*decoded]
-	out   *output
-	marks watermarks
-	drift *driftMember // nil: the source is not aligned with others
-	skip  bool         // leave records out that cannot be decoded
-	check *checkpoints
-	stats *SourceStats
+	name   string
+	node   *node
+	in     []*pipe[*decoded]
+	out    *output
+	marks  watermarks
+	drift  *driftMember // nil: the source is not aligned with others
+	pauses pauses       // of its splits
+	skip   bool         // leave records out that cannot be decoded
+	check  *checkpoints
+	stats  *SourceStats
 
 	next    int // decoder whose batch comes next
 	splits  []*sourceSplit
@@ -76,6 +77,7 @@ func (t *sourceTask) step() (outcome, error) {
 			return t.rest()
 		}
 		t.marks.hold(false)
+		t.align()
 		d, ok := t.in[t.next].receive()
 		if !ok {
 			return t.rest()
@@ -101,7 +103,13 @@ func (t *sourceTask) rest() (outcome, error) {
 	return t.wait()
 }
 
-func (t *sourceTask) wait() (outcome, error) { return outcome{deadline: t.marks.deadline()}, nil }
+func (t *sourceTask) wait() (outcome, error) {
+	at := t.marks.deadline()
+	if paused := t.pauses.deadline(t.marks.clock.Now()); at == 0 || paused != 0 && paused < at {
+		at = paused
+	}
+	return outcome{deadline: at}, nil
+}
 
 // report tells the source's group how far it has come. A source that has no
 // watermark yet tells nothing, and nobody waits for it (FLINK-32414); nobody waits
