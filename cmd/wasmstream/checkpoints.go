@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,6 +45,7 @@ func (f *StartFlags) Validate() error {
 // this process goes on from.
 type keeping struct {
 	store    checkpoint.Store
+	dir      string
 	shown    string // the folder, for people
 	plan     *job.Job
 	recovery checkpoint.Recovery
@@ -64,7 +64,7 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
 	if f.Lineage != "" {
 		dir = filepath.Join(dir, "lineage-"+f.Lineage)
 	}
-	k := &keeping{shown: shownPath(dir), plan: plan}
+	k := &keeping{dir: dir, shown: shownPath(dir), plan: plan}
 	if k.store, err = folder.Open(folder.OS{}, dir); err != nil {
 		return nil, &exitError{exitBadInput, err}
 	}
@@ -161,21 +161,20 @@ func (k *keeping) restoreFrom(path string) (_ checkpoint.Recovery, err error) {
 		}
 		newest = found.Manifest != nil && found.Manifest.Epoch == m.Epoch && found.Manifest.History == m.History
 	}
-	if m == nil {
+	switch {
+	case m == nil:
 		return checkpoint.Recovery{}, fmt.Errorf("there is no checkpoint in %s", path)
+	case m.Job != k.plan.Name:
+		return checkpoint.Recovery{}, fmt.Errorf("the checkpoint in %s is one of job %s, and this is job %s", path, m.Job, k.plan.Name)
 	}
-	r, err := checkpoint.Begin(k.store)
-	if err != nil {
-		return r, err
-	}
-	if from != k.store {
-		if err := copyFiles(k.store, from, m); err != nil {
-			return r, err
-		}
+	if err := runtime.CanRestore(m, k.plan); err != nil {
+		return checkpoint.Recovery{}, err
 	}
 	// Of one that is not the newest all is committed: the next one began only then.
-	r.Manifest, r.Committed = m, !newest || found.Committed
-	return r, nil
+	if err := checkpoint.Import(k.store, from, m, !newest || found.Committed); err != nil {
+		return checkpoint.Recovery{}, err
+	}
+	return checkpoint.Recover(k.store)
 }
 
 // source opens the store that a path leads to; name is the manifest's, if the path is
@@ -190,34 +189,16 @@ func (k *keeping) source(path string) (s checkpoint.Store, closeIt func() error,
 		dir, name = filepath.Split(path)
 		dir = filepath.Clean(dir)
 	}
-	if own, err := os.Stat(k.plan.Checkpoint.Dir); err == nil {
+	if own, err := os.Stat(k.dir); err == nil {
 		if that, err := os.Stat(dir); err == nil && os.SameFile(own, that) {
 			return k.store, func() error { return nil }, name, nil
 		}
 	}
-	s, err = folder.Open(folder.OS{}, dir)
+	s, err = folder.OpenReadOnly(folder.OS{}, dir)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	return s, s.Close, name, nil
-}
-
-// copyFiles copies the files of a checkpoint from one store to another.
-func copyFiles(to, from checkpoint.Store, m *checkpoint.Manifest) error {
-	for _, name := range m.FileNames() {
-		object, err := from.Get(name)
-		if err != nil {
-			return err
-		}
-		err = to.Put(name, func(w io.Writer) error {
-			_, err := io.Copy(w, io.NewSectionReader(object, 0, object.Size()))
-			return err
-		})
-		if err := errors.Join(err, object.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // close gives the folder up for others.

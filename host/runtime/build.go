@@ -27,7 +27,7 @@ type producer struct {
 
 func (b *builder) build() error {
 	if m := b.manifest(); m != nil {
-		if err := fits(m, b.plan); err != nil {
+		if err := CanRestore(m, b.plan); err != nil {
 			return err
 		}
 	}

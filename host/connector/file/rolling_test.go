@@ -204,6 +204,21 @@ func TestSinkRecovers(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file that is not complete was put in place")
 	}
+	// A job that goes on from before the end has the lines of before in its part file.
+	must(t, file.NewSink(path, "result.ndjson").Recover(final))
+	back := file.NewSink(path, "result.ndjson")
+	must(t, back.Open(half))
+	must(t, back.Write(records("d\n")))
+	back.Kill()
+	if got := content(t, partOf(path)); got != "a\nb\nd\n" {
+		t.Errorf("the part file is %q", got)
+	}
+	must(t, os.Remove(partOf(path)))
+	must(t, os.WriteFile(path, []byte("another file\n"), 0o600))
+	if err := file.NewSink(path, "result.ndjson").Open(half); err == nil || !strings.Contains(err.Error(), "neither its part file") {
+		t.Errorf("another file in its place: %v", err)
+	}
+	must(t, os.WriteFile(path, []byte("a\nb\nc\n"), 0o600))
 	for range 2 {
 		again := file.NewSink(path, "result.ndjson")
 		must(t, again.Recover(final))
