@@ -332,3 +332,25 @@ func TestFirstCommits(t *testing.T) {
 	}
 	wantSettled(t, b, topic, want...)
 }
+
+// Coordinators of transactions move between brokers while transactions are written,
+// handed over and committed.
+func TestCoordinatorsThatMove(t *testing.T) {
+	c, b := fakeOf(t, 3, 1)
+	s := openSink(t, b.exactly("t"), nil)
+	want := numbered("v", 30)
+	for _, v := range want {
+		c.RehashCoordinators()
+		must(t, s.Write(records([]string{v})))
+		c.RehashCoordinators()
+		handOver(t, s)
+		c.RehashCoordinators()
+		must(t, s.Commit())
+	}
+	must(t, s.Write(records([]string{"end"})))
+	handover := handOver(t, s)
+	must(t, s.Close())
+	c.RehashCoordinators()
+	openSink(t, b.exactly("t"), handover)
+	wantSettled(t, b, "t", append(want, "end")...)
+}
