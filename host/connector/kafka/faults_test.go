@@ -88,7 +88,7 @@ func (c *cut) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// job is what an engine does with a sink: it writes three checkpoints' records, and
+// job is what an engine does with a sink: it writes five checkpoints' records, and
 // whenever a call fails it begins anew from the newest checkpoint.
 type job struct {
 	t        *testing.T
@@ -100,7 +100,7 @@ type job struct {
 	restarts int
 }
 
-const jobCheckpoints = 3
+const jobCheckpoints = 5
 
 func (j *job) run() {
 	for j.restarts = 0; ; j.restarts++ {
