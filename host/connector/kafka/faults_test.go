@@ -88,7 +88,7 @@ func (c *cut) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// job is what an engine does with a sink: it writes three checkpoints' records, and
+// job is what an engine does with a sink: it writes five checkpoints' records, and
 // whenever a call fails it begins anew from the newest checkpoint.
 type job struct {
 	t        *testing.T
@@ -100,7 +100,7 @@ type job struct {
 	restarts int
 }
 
-const jobCheckpoints = 3
+const jobCheckpoints = 5
 
 func (j *job) run() {
 	for j.restarts = 0; ; j.restarts++ {
@@ -331,4 +331,26 @@ func TestFirstCommits(t *testing.T) {
 		must(t, s.Close())
 	}
 	wantSettled(t, b, topic, want...)
+}
+
+// Coordinators of transactions move between brokers while transactions are written,
+// handed over and committed.
+func TestCoordinatorsThatMove(t *testing.T) {
+	c, b := fakeOf(t, 3, 1)
+	s := openSink(t, b.exactly("t"), nil)
+	want := numbered("v", 30)
+	for _, v := range want {
+		c.RehashCoordinators()
+		must(t, s.Write(records([]string{v})))
+		c.RehashCoordinators()
+		handOver(t, s)
+		c.RehashCoordinators()
+		must(t, s.Commit())
+	}
+	must(t, s.Write(records([]string{"end"})))
+	handover := handOver(t, s)
+	must(t, s.Close())
+	c.RehashCoordinators()
+	openSink(t, b.exactly("t"), handover)
+	wantSettled(t, b, "t", append(want, "end")...)
 }
