@@ -354,3 +354,31 @@ func TestCoordinatorsThatMove(t *testing.T) {
 	openSink(t, b.exactly("t"), handover)
 	wantSettled(t, b, "t", append(want, "end")...)
 }
+
+// At least once, through a crash at every request: nothing is lost.
+func TestACrashAtEveryRequestAtLeastOnce(t *testing.T) {
+	b := fakeKafka(t)
+	for _, answer := range []bool{false, true} {
+		for fails := 0; ; fails++ {
+			topic := b.topic(t, 1)
+			l := &line{fail: fails, answer: answer, crash: func() {}}
+			j := &job{t: t, options: b.atLeast(topic), first: l}
+			j.run()
+			got := map[string]bool{}
+			for _, v := range b.committed(t, topic)[topic+"/0"] {
+				got[v] = true
+			}
+			for _, v := range j.want() {
+				if !got[v] {
+					t.Errorf("request %d, answer lost %v: %s is lost", fails, answer, v)
+				}
+			}
+			if !l.happened {
+				if fails < 10 {
+					t.Errorf("only %d requests failed", fails)
+				}
+				break
+			}
+		}
+	}
+}

@@ -247,6 +247,32 @@ func TestAnIDRestsUntilALaterCheckpoint(t *testing.T) {
 	}
 }
 
+// Ids that one checkpoint committed rest while the next ones come to nothing: a crash
+// would go back to it, and commit them again.
+func TestIDsRestWhileCheckpointsComeToNothing(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		want := numbered("v", 2)
+		must(t, s.Write(records(want[:1])))
+		handOver(t, s)
+		must(t, s.Write(records(want[1:])))
+		newest := handOver(t, s)
+		must(t, s.Commit())
+		for range 4 {
+			must(t, s.Write(records([]string{"given up"})))
+			for _, id := range idsOf(handOver(t, s), topic) {
+				if slices.Contains(idsOf(newest, topic), id) {
+					t.Errorf("%s is used again", id)
+				}
+			}
+		}
+		must(t, s.Close())
+		openSink(t, b.exactly(topic), newest)
+		wantSettled(t, b, topic, want...)
+	})
+}
+
 func TestTwoCopiesOfAJob(t *testing.T) {
 	eachKafka(t, func(t *testing.T, b *broker) {
 		topic := b.topic(t, 1)
