@@ -127,9 +127,23 @@ func (t *sourceTask) report() {
 }
 
 // take puts a decoded batch out: the output's batch, which is empty, and the
-// decoder's change places.
+// decoder's change places. The end of the input is of no split.
 func (t *sourceTask) take(d *decoded) error {
-	split := t.splitOf(d.split)
+	last := d.last
+	t.announcing = d.announcing
+	if d.ended {
+		t.end()
+	} else if err := t.takeOf(t.splitOf(d.split), d); err != nil {
+		return err
+	}
+	t.in[t.next].giveBack(d)
+	if last {
+		t.next = (t.next + 1) % len(t.in)
+	}
+	return nil
+}
+
+func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
 		if !t.skip && !errors.Is(f.err, errTombstone) {
@@ -145,20 +159,10 @@ func (t *sourceTask) take(d *decoded) error {
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
-	if !d.ended {
-		split.position = d.end
-	}
-	if t.announcing = d.announcing; d.closed && !split.ended {
+	split.position = d.end
+	if d.closed && !split.ended {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
-	}
-	if d.ended {
-		t.end()
-	}
-	last := d.last
-	t.in[t.next].giveBack(d)
-	if last {
-		t.next = (t.next + 1) % len(t.in)
 	}
 	return nil
 }
