@@ -48,11 +48,12 @@ type keeping struct {
 	dir      string
 	shown    string // the folder, for people
 	plan     *job.Job
+	modules  []checkpoint.Module
 	recovery checkpoint.Recovery
 }
 
 // openKeeping opens the folder of a job's checkpoints; nil if the job has none.
-func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
+func openKeeping(e *Env, plan *job.Job, f *StartFlags, modules []checkpoint.Module) (_ *keeping, err error) {
 	c := plan.Checkpoint
 	if c == nil {
 		if f.Restore != "" || f.Fresh || f.Lineage != "" {
@@ -64,7 +65,7 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
 	if f.Lineage != "" {
 		dir = filepath.Join(dir, "lineage-"+f.Lineage)
 	}
-	k := &keeping{dir: dir, shown: shownPath(dir), plan: plan}
+	k := &keeping{dir: dir, shown: shownPath(dir), plan: plan, modules: modules}
 	if k.store, err = folder.Open(folder.OS{}, dir); err != nil {
 		return nil, &exitError{exitBadInput, err}
 	}
@@ -92,7 +93,23 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	if err != nil {
 		return &exitError{exitBadInput, err}
 	}
+	k.compareModules(e)
 	return nil
+}
+
+// compareModules tells of modules that are not those that the state was made with:
+// that is allowed, and should be meant.
+func (k *keeping) compareModules(e *Env) {
+	if k.recovery.Manifest == nil {
+		return
+	}
+	for _, was := range k.recovery.Manifest.Modules {
+		for _, is := range k.modules {
+			if is.Name == was.Name && is.Digest != was.Digest {
+				e.Log.Warn("a module is another than the one that the checkpoint's state was made with", "module", is.Name, "was", was.Digest, "is", is.Digest)
+			}
+		}
+	}
 }
 
 // prefixTimeout is how long the brokers have to tell whether a prefix was used.
@@ -225,7 +242,7 @@ func (k *keeping) config(e *Env) *runtime.Checkpoints {
 	}
 	c := k.plan.Checkpoint
 	return &runtime.Checkpoints{
-		Store: k.store, Recovery: k.recovery, Retained: c.Retained, AtLeastOnce: c.Mode == job.AtLeastOnce,
+		Store: k.store, Recovery: k.recovery, Retained: c.Retained, Modules: k.modules, AtLeastOnce: c.Mode == job.AtLeastOnce,
 		Schedule: checkpoint.ScheduleOptions{
 			Interval: c.Interval, MinPause: c.MinPause, Timeout: c.Timeout, TolerableFailures: c.TolerableFailures,
 		},

@@ -81,7 +81,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	r.locateSkipped()
-	keep, err := openKeeping(r.env, r.plan, &c.StartFlags)
+	keep, err := openKeeping(r.env, r.plan, &c.StartFlags, m.digests(r.plan))
 	if err != nil {
 		return err
 	}
