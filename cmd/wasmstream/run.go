@@ -81,7 +81,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	r.locateSkipped()
-	keep, err := openKeeping(r.env, r.plan, &c.StartFlags)
+	keep, err := openKeeping(r.env, r.plan, &c.StartFlags, m.digests(r.plan))
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,11 @@ func (r *jobRun) interrupted(err error) error {
 	if !errors.As(err, &exit) {
 		return err
 	}
-	return &exitError{exit.code, fmt.Errorf("%w after %s records; nothing was written, and what stood at the sinks' paths is as it was", exit, grouped(r.progress.Records))}
+	left := "nothing was written, and what stood at the sinks' paths is as it was"
+	if r.plan.Checkpoint != nil {
+		left = "the next run goes on from the newest checkpoint in " + shownPath(r.plan.Checkpoint.Dir)
+	}
+	return &exitError{exit.code, fmt.Errorf("%w after %s records; %s", exit, grouped(r.progress.Records), left)}
 }
 
 // show begins to show the job's progress: by a line on a terminal, else in the

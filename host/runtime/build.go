@@ -27,7 +27,7 @@ type producer struct {
 
 func (b *builder) build() error {
 	if m := b.manifest(); m != nil {
-		if err := fits(m, b.plan); err != nil {
+		if err := CanRestore(m, b.plan); err != nil {
 			return err
 		}
 	}
@@ -121,6 +121,7 @@ func (b *builder) source(s *job.Source) error {
 	b.job.check.sources = append(b.job.check.sources, head.node)
 	if w := s.Watermark; w != nil && w.Alignment != nil {
 		head.drift = b.driftGroup(w.Alignment.Group).join(head.node, w.Alignment.MaxDrift)
+		head.pauses.source, _ = src.(connector.Pausing)
 	}
 	for range b.config.Decoders {
 		if err := b.decoder(s, read, reader, head); err != nil {

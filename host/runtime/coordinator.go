@@ -102,7 +102,7 @@ func (c *coordinator) decide() (outcome, error) {
 func (c *coordinator) begin(now stream.ProcTime) {
 	m := checkpoint.Manifest{
 		Job: c.plan.Name, History: c.config.Recovery.History, Epoch: c.next, TakenAt: now, Final: c.ended,
-		MaxParallelism: c.plan.MaxParallelism,
+		MaxParallelism: c.plan.MaxParallelism, Modules: c.config.Modules,
 	}
 	c.attempt = &attempt{
 		manifest: m, files: map[owner]checkpoint.FileRef{}, missing: c.check.parts, committing: c.check.commits,

@@ -14,15 +14,16 @@ import (
 // sourceTask is the head of a source: it takes the decoders' batches in the
 // order of the input, sets watermarks among their rows, and starts barriers.
 type sourceTask struct {
-	name  string
-	node  *node
-	in    []*pipe[*decoded]
-	out   *output
-	marks watermarks
-	drift *driftMember // nil: the source is not aligned with others
-	skip  bool         // leave records out that cannot be decoded
-	check *checkpoints
-	stats *SourceStats
+	name   string
+	node   *node
+	in     []*pipe[*decoded]
+	out    *output
+	marks  watermarks
+	drift  *driftMember // nil: the source is not aligned with others
+	pauses pauses       // of its splits
+	skip   bool         // leave records out that cannot be decoded
+	check  *checkpoints
+	stats  *SourceStats
 
 	next    int // decoder whose batch comes next
 	splits  []*sourceSplit
@@ -76,6 +77,7 @@ func (t *sourceTask) step() (outcome, error) {
 			return t.rest()
 		}
 		t.marks.hold(false)
+		t.align()
 		d, ok := t.in[t.next].receive()
 		if !ok {
 			return t.rest()
@@ -101,7 +103,13 @@ func (t *sourceTask) rest() (outcome, error) {
 	return t.wait()
 }
 
-func (t *sourceTask) wait() (outcome, error) { return outcome{deadline: t.marks.deadline()}, nil }
+func (t *sourceTask) wait() (outcome, error) {
+	at := t.marks.deadline()
+	if paused := t.pauses.deadline(t.marks.clock.Now()); at == 0 || paused != 0 && paused < at {
+		at = paused
+	}
+	return outcome{deadline: at}, nil
+}
 
 // report tells the source's group how far it has come. A source that has no
 // watermark yet tells nothing, and nobody waits for it (FLINK-32414); nobody waits
@@ -119,9 +127,23 @@ func (t *sourceTask) report() {
 }
 
 // take puts a decoded batch out: the output's batch, which is empty, and the
-// decoder's change places.
+// decoder's change places. The end of the input is of no split.
 func (t *sourceTask) take(d *decoded) error {
-	split := t.splitOf(d.split)
+	last := d.last
+	t.announcing = d.announcing
+	if d.ended {
+		t.end()
+	} else if err := t.takeOf(t.splitOf(d.split), d); err != nil {
+		return err
+	}
+	t.in[t.next].giveBack(d)
+	if last {
+		t.next = (t.next + 1) % len(t.in)
+	}
+	return nil
+}
+
+func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
 		if !t.skip && !errors.Is(f.err, errTombstone) {
@@ -137,20 +159,10 @@ func (t *sourceTask) take(d *decoded) error {
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
-	if !d.ended {
-		split.position = d.end
-	}
-	if t.announcing = d.announcing; d.closed && !split.ended {
+	split.position = d.end
+	if d.closed && !split.ended {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
-	}
-	if d.ended {
-		t.end()
-	}
-	last := d.last
-	t.in[t.next].giveBack(d)
-	if last {
-		t.next = (t.next + 1) % len(t.in)
 	}
 	return nil
 }

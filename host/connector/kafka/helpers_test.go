@@ -66,7 +66,7 @@ func ownKafka(t testing.TB, version string, args ...string) *broker {
 
 func (b *broker) start(t testing.TB, args ...string) {
 	t.Helper()
-	up := kafkaTool(t, "kafka-up")
+	up := kafkaUp(t)
 	out, err := exec.Command(up, append([]string{"--dir", b.dir}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("kafka-up: %v\n%s", err, out)
@@ -98,14 +98,8 @@ func restartable(t testing.TB, b *broker) *broker {
 // kill ends the broker as a crash does, and waits until it is gone.
 func (b *broker) kill(t testing.TB) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.dir, "kafka.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid, err := b.pid()
+	must(t, err)
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	eventually(t, "the broker to be gone", func() bool {
 		c, err := net.DialTimeout("tcp", b.address, time.Second)
@@ -136,31 +130,38 @@ func (b *broker) transactionState(t testing.TB, admin *kadm.Client, id string) s
 	return all[id].State
 }
 
-func kafkaTool(t testing.TB, name string) string {
+// kafkaUp finds the script that starts a broker: where WASMSTREAM_KAFKA_UP says, among
+// the tools beside the repository, or on the PATH.
+func kafkaUp(t testing.TB) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../../../../../../work/shared/tools", name))
-	if err != nil {
-		t.Fatal(err)
+	for _, path := range []string{os.Getenv("WASMSTREAM_KAFKA_UP"), "../../../../shared/tools/kafka-up"} {
+		if path, err := filepath.Abs(path); err == nil {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
 	}
-	if _, err := os.Stat(path); err != nil {
-		needs.Tool(t, name)
-		return name
-	}
-	return path
+	needs.Tool(t, "kafka-up", "java")
+	return "kafka-up"
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, b := range brokers.running {
-		stop(b.dir)
+		if pid, err := b.pid(); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 		os.RemoveAll(b.dir)
 	}
 	os.Exit(code)
 }
 
-func stop(dir string) {
-	down, _ := filepath.Abs("../../../../../../work/shared/tools/kafka-down")
-	_ = exec.Command(down, "--dir", dir).Run()
+func (b *broker) pid() (int, error) {
+	text, err := os.ReadFile(filepath.Join(b.dir, "kafka.pid"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
 // client connects to a broker, as a user of it would.
