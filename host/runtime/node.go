@@ -101,14 +101,15 @@ type scheduler struct {
 	// monotonic is for how busy tasks are; nil: that is not measured.
 	monotonic func() time.Duration
 
-	sleepers atomic.Int32
-	stopped  atomic.Bool
-	mu       sync.Mutex
-	cond     sync.Cond
-	err      error           // why it stopped; guarded by mu
-	alarm    stream.ProcTime // when the clock will ring; guarded by mu
-	quit     chan struct{}   // closed at stop, for I/O tasks
-	failed   func()          // called once, when it stops with an error
+	sleepers  atomic.Int32
+	computing atomic.Int32 // I/O tasks that do, see compute
+	stopped   atomic.Bool
+	mu        sync.Mutex
+	cond      sync.Cond
+	err       error           // why it stopped; guarded by mu
+	alarm     stream.ProcTime // when the clock will ring; guarded by mu
+	quit      chan struct{}   // closed at stop, for I/O tasks
+	failed    func()          // called once, when it stops with an error
 }
 
 func newScheduler(clock stream.Clock) *scheduler {
@@ -185,6 +186,7 @@ func (s *scheduler) work() {
 		if n != nil {
 			n.run()
 		}
+		s.giveWay()
 	}
 }
 

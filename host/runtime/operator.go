@@ -82,6 +82,7 @@ func (t *operatorTask) work() (outcome, error) {
 	for i := range stepBatches {
 		if i > 0 {
 			t.keeper.slice()
+			t.node.sched.giveWay()
 		}
 		if done, err := t.tick(); err != nil || !done {
 			return outcome{blocked: !done}, err
