@@ -121,6 +121,12 @@ func (t *sourceTask) report() {
 // take puts a decoded batch out: the output's batch, which is empty, and the
 // decoder's change places.
 func (t *sourceTask) take(d *decoded) error {
+	if d.ended {
+		t.announcing = false
+		t.end() // the chunk is of no split
+		t.giveBack(d)
+		return nil
+	}
 	split := t.splitOf(d.split)
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
@@ -135,22 +141,23 @@ func (t *sourceTask) take(d *decoded) error {
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
-	if !d.ended {
-		split.position = d.end
-	}
+	split.position = d.end
 	if t.announcing = d.announcing; d.closed {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
 	}
-	if d.ended {
-		t.end()
-	}
+	t.giveBack(d)
+	return nil
+}
+
+// giveBack gives a batch back to its decoder, and turns to the next one behind a
+// chunk's last.
+func (t *sourceTask) giveBack(d *decoded) {
 	last := d.last
 	t.in[t.next].giveBack(d)
 	if last {
 		t.next = (t.next + 1) % len(t.in)
 	}
-	return nil
 }
 
 // splitOf finds a split, or makes it known: from now on it holds time back.
