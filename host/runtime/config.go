@@ -48,9 +48,10 @@ type Checkpoints struct {
 	// checkpoints go on with.
 	Recovery    checkpoint.Recovery
 	Schedule    checkpoint.ScheduleOptions
-	Modules     []checkpoint.Module // of the job, for its manifests
-	Retained    int                 // how many are kept; 0: one
-	AtLeastOnce bool                // barriers hold no channel back
+	Modules     []checkpoint.Module    // of the job, for its manifests
+	Retained    int                    // how many are kept; 0: one
+	Merge       checkpoint.MergeLimits // when state files become one; zero: the defaults
+	AtLeastOnce bool                   // barriers hold no channel back
 	// Reached, if not nil, is called at each of the points at which a crash matters.
 	Reached func(Point)
 }

@@ -191,11 +191,10 @@ func (c *coordinator) makeDurable() error {
 	}
 	c.config.reached(ManifestAfter)
 	c.last, c.committed = *m, false
+	c.check.commit(m.Epoch)
 	if c.check.commits == 0 {
 		c.complete()
-		return nil
 	}
-	c.check.commit(m.Epoch)
 	return nil
 }
 

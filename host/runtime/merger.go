@@ -41,7 +41,7 @@ type owner struct {
 // merger is still at work on former ones. The result is named by an epoch that is no
 // checkpoint's.
 func (m *merger) consider(of owner, groups checkpoint.Groups, files []checkpoint.FileRef, epoch int64) (taken bool) {
-	plan, ok := checkpoint.PlanMerge(files, checkpoint.MergeLimits{})
+	plan, ok := checkpoint.PlanMerge(files, m.config.Merge)
 	if !ok {
 		return false
 	}
