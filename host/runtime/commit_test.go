@@ -19,7 +19,9 @@ import (
 // diary is what happened to a job's sinks and to its checkpoints, in order.
 type diary struct{ lines []string }
 
-func (d *diary) note(format string, args ...any) { d.lines = append(d.lines, fmt.Sprintf(format, args...)) }
+func (d *diary) note(format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
 
 // take returns what happened since the last take.
 func (d *diary) take() []string {

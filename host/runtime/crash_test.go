@@ -286,6 +286,8 @@ type life struct {
 	order   uint64 // of its tasks' steps
 	every   int64  // records of source a between two checkpoints
 	reached func(runtime.Point)
+	taken   func(error) // told of each checkpoint that was asked for; nil: nobody
+	clock   *manualClock
 	job     *runtime.Job
 }
 
@@ -306,11 +308,16 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 		t.Errorf("recovery: problems %v, committed beyond %d", recovery.Problems, recovery.CommittedBeyond)
 	}
 	c := config(t, nil)
-	c.Clock, c.Limits.BatchRows, c.Decoders = &manualClock{now: 1}, 16, 1
+	l.clock = &manualClock{now: 1}
+	c.Clock, c.Limits.BatchRows, c.Decoders = l.clock, 16, 1
 	c.Source = func(s *job.Source) (connector.Source, error) {
 		return &crashSource{world: w, name: s.Name, ask: func(next int64) {
 			if s.Name == "a" && next%l.every == 0 && next < crashPerSource {
-				must(t, l.job.Checkpoint(func(error) {}))
+				must(t, l.job.Checkpoint(func(err error) {
+					if l.taken != nil {
+						l.taken(err)
+					}
+				}))
 			}
 		}}, nil
 	}
