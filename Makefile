@@ -71,7 +71,7 @@ fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300
 kill-file: ## N=500 kills of jobs from file to file; SEED=1 says which
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillFile$$' -timeout 3h ./host/internal/kill
 
-kill-kafka: ## N=500 kills of jobs from Kafka to Kafka, on each release of it, every tenth time with the broker (needs Java and Maven)
+kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, every tenth time with the broker; then N/4 as its input ends (needs Java and Maven)
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillKafka$$' -timeout 3h ./host/internal/kill
 
 planted: ## plant each bug of testdata/planted, and see that its test finds it

@@ -33,6 +33,8 @@ func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
 		if !again {
 			return err
 		}
+		r.restarts++
+		r.server.Restarting(err, delay)
 		r.env.Log.Warn("the job failed and is started again", "job", r.plan.Name, "in", delay, "error", err)
 		select {
 		case <-time.After(delay):

@@ -22,8 +22,7 @@ type checkpoints struct {
 
 	wanted  atomic.Int64 // the epoch whose barrier sources are to start
 	given   atomic.Int64 // epochs up to here were given up
-	durable atomic.Int64 // the epoch that sinks are to commit
-	rebases atomic.Int64 // grows when a checkpoint came to nothing: what it had taken of the state is to be taken again
+	durable atomic.Int64 // the newest that this run has made durable: sinks are to commit it
 
 	mu      sync.Mutex
 	started map[string]int64 // the last epoch of each source
@@ -147,12 +146,9 @@ func (c *checkpoints) start(epoch int64) {
 	}
 }
 
-// giveUp says that an epoch came to nothing. Whoever aligns for it need not any
-// more, and the next snapshot of each task is a whole one.
-func (c *checkpoints) giveUp(epoch int64) {
-	c.rebases.Add(1)
-	c.given.Store(epoch)
-}
+// giveUp says that an epoch came to nothing: whoever aligns for it need not any
+// more.
+func (c *checkpoints) giveUp(epoch int64) { c.given.Store(epoch) }
 
 // commit has the sinks commit an epoch.
 func (c *checkpoints) commit(epoch int64) {

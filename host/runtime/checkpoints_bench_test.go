@@ -174,20 +174,21 @@ func BenchmarkCheckpoints(b *testing.B) {
 				events, pairs, least = events/4, 1, 1
 			}
 			want := j.want(events)
-			var walls, users, rates, userRates []float64
+			var walls, users, rates, userRates, often []float64
 			for b.Loop() {
 				for i := range pairs {
 					var without, with taken
+					var made int64
 					for turn := range 2 {
 						if turn == i%2 { // who comes second finds what the first has left
 							without, _ = j.run(b, false, events, want)
 							continue
 						}
-						var made int64
 						if with, made = j.run(b, true, events, want); made < least {
 							b.Errorf("%s: %d checkpoints in %v, want at least %d", j.name, made, with.wall, least)
 						}
 					}
+					often = append(often, float64(made)/with.wall.Seconds())
 					walls = append(walls, without.wall.Seconds()/with.wall.Seconds())
 					users = append(users, without.user.Seconds()/with.user.Seconds())
 					rates = append(rates, float64(events)/without.wall.Seconds())
@@ -197,6 +198,7 @@ func BenchmarkCheckpoints(b *testing.B) {
 			b.ReportMetric(middle(walls), "with/without")
 			b.ReportMetric(slices.Min(walls), "with/without-least")
 			b.ReportMetric(middle(users), "with/without-user")
+			b.ReportMetric(middle(often), "checkpoints/s")
 			b.ReportMetric(middle(rates), "events/s-without")
 			b.ReportMetric(middle(userRates), "events/user-s-without")
 			b.ReportMetric(0, "ns/op")

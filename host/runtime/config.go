@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -18,6 +19,8 @@ type Config struct {
 	Limits   Limits
 	Clock    stream.Clock
 	Log      *slog.Logger
+	// Monotonic is a clock for how busy tasks are; nil: that is not measured.
+	Monotonic func() time.Duration
 
 	Source  func(*job.Source) (connector.Source, error)
 	Decoder func(*job.Source) (format.Decoder, error)
@@ -45,9 +48,10 @@ type Checkpoints struct {
 	// checkpoints go on with.
 	Recovery    checkpoint.Recovery
 	Schedule    checkpoint.ScheduleOptions
-	Modules     []checkpoint.Module // of the job, for its manifests
-	Retained    int                 // how many are kept; 0: one
-	AtLeastOnce bool                // barriers hold no channel back
+	Modules     []checkpoint.Module    // of the job, for its manifests
+	Retained    int                    // how many are kept; 0: one
+	Merge       checkpoint.MergeLimits // when state files become one; zero: the defaults
+	AtLeastOnce bool                   // barriers hold no channel back
 	// Reached, if not nil, is called at each of the points at which a crash matters.
 	Reached func(Point)
 }

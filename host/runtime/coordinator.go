@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	goruntime "runtime"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -159,8 +158,8 @@ func (c *coordinator) write(p part) error {
 		Name: checkpoint.FileName(c.config.Recovery.History, p.epoch, p.step, p.task, kind),
 		Base: p.base, Epoch: p.epoch, Groups: p.groups,
 	}
-	err := putFile(c.config.Store, &ref, func(w io.Writer) (checkpoint.FileSummary, error) {
-		return p.delta.Write(w, goruntime.Gosched)
+	err := c.check.node.compute(func(giveWay func()) error {
+		return putFile(c.config.Store, &ref, func(w io.Writer) (checkpoint.FileSummary, error) { return p.delta.Write(w, giveWay) })
 	})
 	if err != nil {
 		return err
@@ -192,11 +191,10 @@ func (c *coordinator) makeDurable() error {
 	}
 	c.config.reached(ManifestAfter)
 	c.last, c.committed = *m, false
+	c.check.commit(m.Epoch)
 	if c.check.commits == 0 {
 		c.complete()
-		return nil
 	}
-	c.check.commit(m.Epoch)
 	return nil
 }
 

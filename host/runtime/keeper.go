@@ -19,7 +19,7 @@ type keeper struct {
 	step    string
 	task    int
 	groups  checkpoint.Groups // that the task owns
-	rebases int64             // the checkpoints that had come to nothing at the last snapshot
+	last    int64             // the epoch of the last snapshot; 0: none was taken yet
 	current part              // under way; without a delta: none
 }
 
@@ -34,14 +34,15 @@ func (k *keeper) status(kind stream.MarkKind) {
 }
 
 // barrier begins a snapshot. The one before is finished at once if it must: a
-// backend takes one at a time. What a checkpoint had that came to nothing is taken
-// again, with all else.
+// backend takes one at a time. If it was for a checkpoint that came to nothing, what
+// it had is taken again, with all else. The checkpoint's being given up tells less:
+// a task that had no room for the barrier may take its snapshot after that.
 func (k *keeper) barrier(epoch int64) error {
 	k.finish()
-	if rebases := k.check.rebases.Load(); rebases != k.rebases {
-		k.rebases = rebases
+	if k.last != 0 && k.last != k.check.durable.Load() {
 		k.backend.Everything()
 	}
+	k.last = epoch
 	k.current = part{epoch: epoch, step: k.step, task: k.task, groups: k.groups, base: k.backend.Flip(), delta: k.check.delta()}
 	for _, out := range k.outs {
 		out.seal(epoch)

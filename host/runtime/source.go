@@ -47,6 +47,8 @@ type sourceSplit struct {
 // SourceStats counts what a source has read so far.
 type SourceStats struct {
 	Records, Bytes, Skipped, Watermark atomic.Int64
+
+	splits splitMeters
 }
 
 func (t *sourceTask) step() (outcome, error) {
@@ -59,7 +61,7 @@ func (t *sourceTask) step() (outcome, error) {
 		if !t.out.pass() {
 			t.marks.hold(true)
 			t.marks.tick(nil)
-			return t.wait()
+			return outcome{deadline: t.marks.deadline(), blocked: true}, nil
 		}
 		if t.marks.settle(t.out.batch) {
 			t.report()
@@ -186,6 +188,10 @@ func (t *sourceTask) addSplit(from splitState) *sourceSplit {
 	s := &sourceSplit{name: from.Split, position: from.Position, ended: from.Ended}
 	if !s.ended {
 		s.marks = t.marks.add(from.MaxTime)
+		s.marks.meter.name = s.name
+		if !t.marks.off {
+			t.stats.splits.add(&s.marks.meter)
+		}
 	}
 	t.splits = append(t.splits, s)
 	return s

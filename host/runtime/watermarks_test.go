@@ -29,7 +29,7 @@ func newHead(t *testing.T, clock *stillClock, s *job.Source, pauses bool) *headB
 	}
 	limits := Limits{BatchRows: 100, BatchBytes: 1 << 20}
 	b.head = &sourceTask{
-		name: "in", in: []*pipe[*decoded]{b.in}, out: newOutput(limits), check: &checkpoints{started: map[string]int64{}},
+		name: "in", in: []*pipe[*decoded]{b.in}, out: newOutput(limits, newMeter()), check: &checkpoints{started: map[string]int64{}},
 		marks: newWatermarks(s, clock, pauses, stream.CombineRules{}), stats: &SourceStats{}, flush: flushTimer{clock: clock, timeout: 5},
 	}
 	n := &node{}
