@@ -54,6 +54,7 @@ func ownKafka(t testing.TB, version string, args ...string) *broker {
 	if b := brokers.running[key]; b != nil {
 		return b
 	}
+	kafkaUp(t) // or there is nothing to make a folder for
 	dir, err := os.MkdirTemp("", "wasmstream-kafka-")
 	if err != nil {
 		t.Fatal(err)
