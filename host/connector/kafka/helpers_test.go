@@ -54,6 +54,7 @@ func ownKafka(t testing.TB, version string, args ...string) *broker {
 	if b := brokers.running[key]; b != nil {
 		return b
 	}
+	kafkaUp(t) // or there is nothing to make a folder for
 	dir, err := os.MkdirTemp("", "wasmstream-kafka-")
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +90,9 @@ func eachKafka(t *testing.T, test func(t *testing.T, b *broker)) {
 
 // restartable returns a broker that a test may kill.
 func restartable(t testing.TB, b *broker) *broker {
+	if testing.Short() {
+		t.Skip("a broker takes 10 s to come back after a crash")
+	}
 	if b.dir != "" {
 		return b
 	}
