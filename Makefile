@@ -6,13 +6,14 @@ FUZZTIME ?= 30s
 HISTORIES ?= 10000
 N        ?= 500
 SEED     ?= 1
+SEEDS    ?= 10000
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
 MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka bench guests rewrite clean
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka sim bench guests rewrite clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -73,6 +74,10 @@ kill-file: ## N=500 kills of jobs from file to file; SEED=1 says which
 
 kill-kafka: ## N=500 kills of jobs from Kafka to Kafka, on each release of it, every tenth time with the broker (needs Java and Maven)
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillKafka$$' -timeout 3h ./host/internal/kill
+
+# SEED has a default for others; here it counts if somebody has set it.
+sim: ## SEEDS=10000 jobs in a world that fails as seeds say; SEED=n runs one and tells what happens
+	$(GO) test -count 1 -v -timeout 3h ./host/sim $(if $(filter file default,$(origin SEED)),-run '^TestSeeds$$' -seeds $(SEEDS),-run '^TestSeed$$' -seed $(SEED))
 
 bench: ## the figures of bench/README.md
 	./bench/run
