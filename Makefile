@@ -6,13 +6,14 @@ FUZZTIME ?= 30s
 HISTORIES ?= 10000
 N        ?= 500
 SEED     ?= 1
+SEEDS    ?= 10000
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
 MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka planted bench guests rewrite clean
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka planted bench guests rewrite clean sim
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -76,6 +77,9 @@ kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, 
 
 planted: ## plant each bug of testdata/planted, and see that its test finds it
 	WASMSTREAM_PLANTED=all $(GO) test -count 1 -v -run '^TestPlanted$$' -timeout 1h ./host/internal/planted
+# SEED has a default for others; here it counts if somebody has set it.
+sim: ## SEEDS=10000 jobs in a world that fails as seeds say; SEED=n runs one and tells what happens
+	$(GO) test -count 1 -v -timeout 3h ./host/sim $(if $(filter file default,$(origin SEED)),-run '^TestSeeds$$' -seeds $(SEEDS),-run '^TestSeed$$' -seed $(SEED))
 
 bench: ## the figures of bench/README.md
 	./bench/run
