@@ -5,6 +5,7 @@ GO       ?= go
 FUZZTIME ?= 30s
 HISTORIES ?= 10000
 N        ?= 500
+RUNS     ?= 5
 SEED     ?= 1
 SEEDS    ?= 10000
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
@@ -13,7 +14,7 @@ MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka planted bench guests rewrite clean sim
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka planted bench guests rewrite clean sim bench-checkpoints bench-kafka
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -83,6 +84,12 @@ sim: ## SEEDS=10000 jobs in a world that fails as seeds say; SEED=n runs one and
 
 bench: ## the figures of bench/README.md
 	./bench/run
+
+bench-checkpoints: ## what checkpoints cost, on one processor, on the disk that TMPDIR is on
+	cd host/runtime && GOMAXPROCS=1 taskset -c 0 $(GO) test -run '^$$' -bench Checkpoints -benchtime 1x -timeout 60m .
+
+bench-kafka: ## a job between topics, on one processor with the broker on another (needs Java and Maven); RUNS=5 of each
+	$(GO) run ./host/internal/kafkabench -runs $(RUNS)
 
 guests: ## build testdata/wasm from udfs/ (needs clang-19 and lld-19 for those in C)
 	$(GO) run ./udfs/build
