@@ -299,7 +299,7 @@ func killedWhile(t *testing.T, b *broker, call func() error, then ...func()) {
 	case <-time.After(500 * time.Millisecond):
 	}
 	down := time.Now()
-	b.start(t)
+	b.restart(t)
 	up := time.Now()
 	for _, f := range then {
 		f()
