@@ -59,7 +59,6 @@ sinks:
 const (
 	crashKeys      = 7
 	crashPerSource = 120
-	crashPiece     = 6 // records that are read at once
 )
 
 // crashRecord is the ith record of one of the two sources.
@@ -74,7 +73,7 @@ func crashRecordAt(source string, i int64) crashRecord {
 }
 
 // crashWant computes what the job is to put out, by sink, from all records at once.
-func crashWant() map[string][]string {
+func crashWant(perSource int64) map[string][]string {
 	type cell struct {
 		key   string
 		start int64
@@ -82,7 +81,7 @@ func crashWant() map[string][]string {
 	n, v := map[cell]int64{}, map[cell]int64{}
 	times := map[string][]crashRecord{}
 	for _, source := range []string{"a", "b"} {
-		for i := range int64(crashPerSource) {
+		for i := range perSource {
 			r := crashRecordAt(source, i)
 			n[cell{r.key, r.t / 100}]++
 			v[cell{r.key, r.t / 100}] += r.v
@@ -125,7 +124,10 @@ var errDied = errors.New("the process has died")
 type world struct {
 	disk  *disk.Disk
 	sinks map[string]*outside
+	each  int64 // records of each source
 	dead  bool
+
+	merged int // how often a checkpoint with merged files was gone on from
 }
 
 // outside is where a sink writes to.
@@ -137,7 +139,7 @@ type outside struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{disk: disk.New(seed), sinks: map[string]*outside{}}
+	w := &world{disk: disk.New(seed), sinks: map[string]*outside{}, each: crashPerSource}
 	for _, name := range []string{"counts", "totals", "sessions"} {
 		w.sinks[name] = &outside{prepared: map[int][]string{}, decided: map[int]bool{}}
 	}
@@ -246,6 +248,7 @@ type crashSource struct {
 	world *world
 	name  string
 	next  int64
+	piece int // records that are read at once
 	ask   func(next int64)
 }
 
@@ -261,7 +264,7 @@ func (s *crashSource) Read(c *connector.Chunk) error {
 		return err
 	}
 	c.Start = connector.Position{Offset: s.next, Record: s.next}
-	for ; s.next < crashPerSource && len(c.Ends) < crashPiece; s.next++ {
+	for ; s.next < s.world.each && len(c.Ends) < s.piece; s.next++ {
 		r := crashRecordAt(s.name, s.next)
 		c.Data = fmt.Appendf(c.Data, `{"k":%q,"v":%d,"t":%d}`+"\n", r.key, r.v, r.t)
 		c.Ends = append(c.Ends, uint32(len(c.Data)))
@@ -285,6 +288,7 @@ const crashPath = "/state"
 type life struct {
 	order   uint64 // of its tasks' steps
 	every   int64  // records of source a between two checkpoints
+	piece   int    // records that are read at once; 0: six
 	reached func(runtime.Point)
 	taken   func(error) // told of each checkpoint that was asked for; nil: nobody
 	clock   *manualClock
@@ -295,6 +299,9 @@ type life struct {
 func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 	t.Helper()
 	w.dead = false
+	if l.piece == 0 {
+		l.piece = 6
+	}
 	store, err := folder.Open(w.disk, crashPath)
 	if err != nil {
 		return err
@@ -307,12 +314,13 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 	if len(recovery.Problems) > 0 || recovery.CommittedBeyond > 0 {
 		t.Errorf("recovery: problems %v, committed beyond %d", recovery.Problems, recovery.CommittedBeyond)
 	}
+	w.merged += hasMerged(recovery.Manifest)
 	c := config(t, nil)
 	l.clock = &manualClock{now: 1}
 	c.Clock, c.Limits.BatchRows, c.Decoders = l.clock, 16, 1
 	c.Source = func(s *job.Source) (connector.Source, error) {
-		return &crashSource{world: w, name: s.Name, ask: func(next int64) {
-			if s.Name == "a" && next%l.every == 0 && next < crashPerSource {
+		return &crashSource{world: w, name: s.Name, piece: l.piece, ask: func(next int64) {
+			if s.Name == "a" && next%l.every == 0 && next < w.each {
 				must(t, l.job.Checkpoint(func(err error) {
 					if l.taken != nil {
 						l.taken(err)
@@ -334,6 +342,22 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.job.Close()) }()
 	return l.job.Drive(rand.New(rand.NewPCG(l.order, 1)))
+}
+
+// hasMerged is 1 if files of a checkpoint are made of older ones: they are named
+// by a later epoch than what is in them.
+func hasMerged(m *checkpoint.Manifest) int {
+	if m == nil {
+		return 0
+	}
+	for _, s := range m.Steps {
+		for _, f := range s.Files {
+			if n, ok := checkpoint.ParseName(f.Name); ok && n.Epoch > f.Epoch {
+				return 1
+			}
+		}
+	}
+	return 0
 }
 
 func must(t testing.TB, err error) {
@@ -374,7 +398,7 @@ func crashPlan(t testing.TB) *job.Job {
 // steps; every third time the recovery dies too. What is visible in the end is what
 // was to be: nothing lost, nothing twice.
 func TestCrashAtEachDiskOperation(t *testing.T) {
-	plan, want := crashPlan(t), crashWant()
+	plan, want := crashPlan(t), crashWant(crashPerSource)
 	stops := 0
 	for n := 1; ; n++ {
 		w := newWorld(uint64(n))
@@ -407,7 +431,7 @@ func TestCrashAtEachDiskOperation(t *testing.T) {
 // TestCrashAtEachPoint does the same at the points that matter of each checkpoint and
 // sink.
 func TestCrashAtEachPoint(t *testing.T) {
-	plan, want := crashPlan(t), crashWant()
+	plan, want := crashPlan(t), crashWant(crashPerSource)
 	stops := 0
 	for _, point := range []runtime.Point{
 		runtime.HandoverBefore, runtime.HandoverAfter, runtime.ManifestBefore, runtime.ManifestAfter,
@@ -444,19 +468,25 @@ func TestCrashAtEachPoint(t *testing.T) {
 // TestCrashesWithMergedFiles has many small checkpoints, so that files are merged,
 // and crashes anywhere among them.
 func TestCrashesWithMergedFiles(t *testing.T) {
-	plan, want := crashPlan(t), crashWant()
+	plan, want := crashPlan(t), crashWant(2*crashPerSource)
+	merged := 0
 	for seed := range uint64(40) {
 		w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 3))
-		for range 3 {
-			w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(500))
-			_ = w.live(t, plan, &life{order: r.Uint64(), every: crashPiece})
+		w.each *= 2
+		for _, least := range []int{1000, 600, 300} {
+			w.disk.StopAt(w.disk.Ops() + least + r.IntN(900))
+			_ = w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 1})
 			w.end(r.IntN(2) == 0)
 		}
-		if err := w.live(t, plan, &life{order: r.Uint64(), every: crashPiece}); err != nil {
+		if err := w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 1}); err != nil {
 			t.Errorf("after three crashes: %v", err)
 		}
 		if w.check(t, want); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
+		merged += w.merged
+	}
+	if t.Logf("%d runs went on from merged files", merged); merged < 40 {
+		t.Errorf("only %d runs went on from merged files", merged)
 	}
 }
