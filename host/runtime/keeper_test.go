@@ -1,8 +1,12 @@
 package runtime
 
 import (
+	"errors"
+	"io"
+	"slices"
 	"testing"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -40,7 +44,7 @@ type tallyTask struct {
 	op    *tally
 	in    *pipe[*stream.Batch]
 	out   *pipe[*stream.Batch]
-	shots []*stateShot
+	shots []part // that were handed over
 	t     *testing.T
 }
 
@@ -52,14 +56,11 @@ func newTallyTask(t *testing.T, keys int) *tallyTask {
 		p.producer, p.consumer = still, still
 		return p
 	}
-	out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20})
+	out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20}, newMeter())
 	k := &tallyTask{op: &tally{}, in: connect(), out: connect(), t: t}
 	out.routes = []*route{{pipes: []*pipe[*stream.Batch]{k.out}}}
-	k.op.keeper = keeper{
-		backend: state.NewMemory(128, 8), outs: []*output{out},
-		shot: func(s *stateShot) { k.shots = append(k.shots, s) },
-	}
-	k.operatorTask = &operatorTask{op: k.op, keeper: &k.op.keeper, flush: flushTimer{clock: &stillClock{}}}
+	k.op.keeper = keeper{backend: state.NewMemory(128, 8), outs: []*output{out}, check: &checkpoints{node: still}}
+	k.operatorTask = &operatorTask{op: k.op, node: newScheduler(&stillClock{}).add("", 0, nil, false), check: k.op.check, keeper: &k.op.keeper, flush: flushTimer{clock: &stillClock{}}}
 	k.operatorTask.in.connect(k.in, left, 0)
 	for i := range keys {
 		k.op.count(rowOf(i))
@@ -95,6 +96,7 @@ func (k *tallyTask) step() (more bool) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	k.shots = k.op.check.take(k.shots)
 	return out.more
 }
 
@@ -113,19 +115,30 @@ func (k *tallyTask) put() (kinds []stream.MarkKind) {
 }
 
 // counts is what a shot says that the keys' counts are.
-func (k *tallyTask) counts(s *stateShot) map[string]byte {
+func (k *tallyTask) counts(s part) map[string]byte {
+	k.t.Helper()
+	store := checkpoint.NewMemory()
+	ref := checkpoint.FileRef{Name: "1-000001-tally-0.base", Base: true, Groups: checkpoint.AllGroups}
+	err := putFile(store, &ref, func(w io.Writer) (checkpoint.FileSummary, error) { return s.delta.Write(w, func() {}) })
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	files, err := checkpoint.OpenRefs(store, []checkpoint.FileRef{ref})
+	if err != nil {
+		k.t.Fatal(err)
+	}
 	b := state.NewMemory(128, 8)
 	counts := map[string]byte{}
-	for _, records := range s.groups {
-		if err := restoreGroup(b, sortedRecords(records)); err != nil {
-			k.t.Fatal(err)
-		}
-		for rest := records; len(rest) > 0; {
-			var key []byte
-			key, _, rest, _ = nextRecord(rest)
-			row := stream.Row(key[:len(key)-1]) // less the namespace, which is zero
-			counts[string(row)] = b.Value(b.Entry(row.Hash(), row, state.Namespace{}), 0)[0]
-		}
+	var rows []stream.Row
+	err = checkpoint.Load(files, checkpoint.AllGroups, func(key, value []byte) error {
+		rows = append(rows, stream.Row(slices.Clone(key[:len(key)-1]))) // less the namespace, which is zero
+		return b.Restore(key, value)
+	})
+	if err := errors.Join(err, b.Restored(), checkpoint.CloseAll(files)); err != nil {
+		k.t.Fatal(err)
+	}
+	for _, row := range rows {
+		counts[string(row)] = b.Value(b.Entry(row.Hash(), row, state.Namespace{}), 0)[0]
 	}
 	return counts
 }
@@ -154,7 +167,7 @@ func TestShotBetweenBatches(t *testing.T) {
 			t.Fatal("the snapshot has no end")
 		}
 	}
-	if len(k.shots) != 1 || k.shots[0].epoch != 7 || !k.shots[0].isBase {
+	if len(k.shots) != 1 || k.shots[0].epoch != 7 || !k.shots[0].base {
 		t.Fatalf("snapshots %+v were taken, not one base of epoch 7", k.shots)
 	}
 	counts := k.counts(k.shots[0])
