@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
@@ -94,6 +95,8 @@ type life struct {
 	visits   int // of the fate's place
 	dieBeat  int // 0: not set
 	dieOp    int
+	failOp   int // 0: not set
+	failWith error
 	dead     bool
 	where    string // it ended
 	recovery checkpoint.Recovery
@@ -195,6 +198,10 @@ func (l *life) fault(op disk.Op) error {
 	if l.ops == l.dieOp {
 		l.die(fmt.Sprintf("%s, %d disk operations after: %s %s", l.fate.at, l.fate.ops, op.Kind, op.Path))
 	}
+	if l.ops == l.failOp {
+		l.world.trace.say("%s %s fails", op.Kind, op.Path)
+		return l.failWith
+	}
 	if !l.fails(l.weather.disk) {
 		return nil
 	}
@@ -202,6 +209,18 @@ func (l *life) fault(op disk.Op) error {
 		return disk.Done{Err: errInjected}
 	}
 	return errInjected
+}
+
+// suffer makes one thing go wrong.
+func (l *life) suffer(s Single) {
+	switch s.How {
+	case Fails:
+		l.failOp, l.failWith = s.Op, errInjected
+	case Answered:
+		l.failOp, l.failWith = s.Op, disk.Done{Err: errInjected}
+	default:
+		l.fate, l.patience = fate{at: atStart, nth: 1, ops: s.Op, power: s.How == PowerCut}, math.MaxInt
+	}
 }
 
 // beats is the generator of the scheduler, which asks it for what to do next: so between two steps time passes, and

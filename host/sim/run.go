@@ -24,9 +24,30 @@ type Options struct {
 	// Manifest and Guest give Wasm modules.
 	Manifest func(job.Module) (*abi.Manifest, error)
 	Guest    func(*job.Function) (runtime.Guest, error)
+	// Single, if not nil, takes the place of all that the seed draws: one thing goes wrong, and nothing else.
+	Single *Single
+	// Records, if not 0, is how many each source has.
+	Records int
 	// Trace, if not nil, gets a line for each thing that happens.
 	Trace io.Writer
 }
+
+// Single is one thing that goes wrong: an operation of the disk.
+type Single struct {
+	Op  int // its number in the first process, from 1
+	How How
+}
+
+// How is what goes wrong.
+type How string
+
+// The ways.
+const (
+	Fails    How = "fails"
+	Answered How = "is done and answered with an error"
+	Killed   How = "comes after the process is killed"
+	PowerCut How = "comes after the power is cut"
+)
 
 // Report is what came of a run.
 type Report struct {
@@ -41,6 +62,7 @@ type Report struct {
 	Fallbacks   int // recoveries that passed over a checkpoint that had rotted
 	Lines       int // that are expected
 	Steps       int
+	Ops         int // of the disk, in the first process
 	Repeats     bool
 	// Findings are what must not be.
 	Findings []string
@@ -70,6 +92,11 @@ func Run(o Options) (*Report, error) {
 		if spec, err = specOf(o.Job); err != nil {
 			return nil, err
 		}
+	}
+	if o.Records > 0 {
+		fewer := *spec
+		fewer.Records = o.Records
+		spec = &fewer
 	}
 	plan, err := spec.plan(o.Manifest)
 	if err != nil {
@@ -121,15 +148,17 @@ const (
 // fated lives through all fates, and then one life without any.
 func (r *run) fated() {
 	fates := drawFatesOf(r.o.Seed)
+	if r.o.Single != nil {
+		fates = nil
+	}
 	for i := 0; len(r.world.findings) == 0; {
 		l := r.newLife()
-		if i < len(fates) {
+		switch single := r.o.Single; {
+		case single != nil && single.Op > 0 && l.number == 1:
+			l.suffer(*single)
+		case i < len(fates):
 			l.fate = fates[i]
-		}
-		if l.fate.at != "" {
 			l.weather, l.patience = r.drawWeather(), r.spec.Records*len(r.plan.Sources)/len(fates)
-		} else {
-			l.weather = weather{}
 		}
 		ended := r.live(l)
 		switch {
@@ -138,7 +167,7 @@ func (r *run) fated() {
 			i++
 		case ended:
 			return
-		case l.fate.at == "":
+		case !l.faced():
 			return // a finding, which live has noted
 		}
 	}
@@ -180,6 +209,9 @@ func (r *run) live(l *life) (ended bool) {
 		return err
 	})
 	r.report.Steps += l.beats
+	if l.number == 1 {
+		r.report.Ops = l.ops
+	}
 	for _, g := range l.guests {
 		if failed := g.Close(); failed != nil && !errors.Is(failed, errGone) {
 			w.find("a guest could not be closed: %v", failed)
@@ -201,7 +233,7 @@ func (r *run) live(l *life) (ended bool) {
 }
 
 // faced tells whether faults may have come to the process.
-func (l *life) faced() bool { return l.weather != weather{} }
+func (l *life) faced() bool { return l.weather != (weather{}) || l.failOp > 0 }
 
 // survive calls f until it returns or the process crashes.
 func (l *life) survive(f func() error) (err error) {
@@ -230,7 +262,7 @@ func (r *run) process(l *life) (ended bool, err error) {
 	}()
 	const attempts = 3
 	for range attempts {
-		if ended, err = r.attempt(l, &watchedStore{store, l}); err == nil {
+		if ended, err = r.attempt(l, &watchedStore{Store: store, life: l}); err == nil {
 			return ended, nil
 		}
 		l.world.trace.say("the job failed: %v", err)
@@ -239,7 +271,7 @@ func (r *run) process(l *life) (ended bool, err error) {
 }
 
 // attempt runs the job from its newest checkpoint to its end or failure.
-func (r *run) attempt(l *life, store checkpoint.Store) (ended bool, err error) {
+func (r *run) attempt(l *life, store *watchedStore) (ended bool, err error) {
 	w := l.world
 	if l.recovery, err = checkpoint.Recover(store); err != nil {
 		return false, err
@@ -257,12 +289,13 @@ func (r *run) attempt(l *life, store checkpoint.Store) (ended bool, err error) {
 		Schedule: checkpoint.ScheduleOptions{
 			Interval: c.Interval, MinPause: c.MinPause, Timeout: c.Timeout, TolerableFailures: c.TolerableFailures,
 		},
-		Merge:   checkpoint.MergeLimits{DeltasMax: 1 + l.rand.IntN(8), BytesMin: 1 << (8 + l.rand.IntN(10))},
+		Merge:   r.merging(l),
 		Reached: func(p runtime.Point) { l.reached(p) },
 	}, 1+r.lives.IntN(3)))
 	if err != nil {
 		return false, err
 	}
+	store.merging = false // what was opened was restored
 	l.reach(atMade)
 	err = l.drive(j, l.rand)
 	closed := j.Close()
@@ -270,6 +303,14 @@ func (r *run) attempt(l *life, store checkpoint.Store) (ended bool, err error) {
 		err = fmt.Errorf("closing the job: %w", closed)
 	}
 	return err == nil, err
+}
+
+// merging is when state files are merged: soon.
+func (r *run) merging(l *life) checkpoint.MergeLimits {
+	if r.o.Single != nil {
+		return checkpoint.MergeLimits{DeltasMax: 1, BytesMin: 1 << 10}
+	}
+	return checkpoint.MergeLimits{DeltasMax: 1 + l.rand.IntN(8), BytesMin: 1 << (8 + l.rand.IntN(10))}
 }
 
 // resized is the plan with another parallelism.

@@ -10,19 +10,32 @@ import (
 // watchedStore is the store of a process; the world sees what becomes durable.
 type watchedStore struct {
 	checkpoint.Store
-	life *life
+	life    *life
+	merging bool // files were opened: what is put next is made of them
 }
 
 var putPlaces = map[checkpoint.Kind]place{
-	checkpoint.KindDelta: putState, checkpoint.KindBase: putState, checkpoint.KindMerged: putMerged,
+	checkpoint.KindDelta: putState, checkpoint.KindBase: putState, checkpoint.KindMerged: putState,
 	checkpoint.KindManifest: putManifest, checkpoint.KindCommitted: putNote,
+}
+
+// Get implements checkpoint.Store.
+func (s *watchedStore) Get(name string) (checkpoint.Object, error) {
+	if n, ok := checkpoint.ParseName(name); ok && n.Kind.IsFile() {
+		s.merging = true
+	}
+	return s.Store.Get(name)
 }
 
 // Put implements checkpoint.Store.
 func (s *watchedStore) Put(name string, write func(io.Writer) error) error {
 	l := s.life
 	parsed, _ := checkpoint.ParseName(name)
-	l.reach(putPlaces[parsed.Kind])
+	at := putPlaces[parsed.Kind]
+	if at == putState && s.merging {
+		s.merging, at = false, putMerged
+	}
+	l.reach(at)
 	var copied bytes.Buffer
 	err := s.Store.Put(name, func(w io.Writer) error {
 		copied.Reset()
