@@ -124,6 +124,27 @@ func TestRollingCrashes(t *testing.T) {
 	}
 }
 
+// TestRollingGoesOn: what an open part has beyond its hand-over is cut off, also if
+// less is written this time.
+func TestRollingGoesOn(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 100, time.Hour)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("kept\n")))
+	handover := handOver(t, s, false)
+	must(t, s.Write(records("forgotten\n")))
+	s.Kill()
+	s = rolling(dir, clock, 100, time.Hour)
+	must(t, s.Recover(handover))
+	must(t, s.Open(handover))
+	must(t, s.Write(records("added\n")))
+	handOver(t, s, true)
+	must(t, s.Commit())
+	if got := fmt.Sprint(visible(t, dir)); got != "[kept\nadded\n]" {
+		t.Errorf("%q", got)
+	}
+}
+
 func checkPrefix(t *testing.T, seed uint64, parts []string, most int) int {
 	t.Helper()
 	var want strings.Builder

@@ -169,3 +169,22 @@ func TestProtocolCommitByHand(t *testing.T) {
 		wantSettled(t, b, topic, "a", "b", "c")
 	})
 }
+
+// TestProtocolPending: what a checkpoint had that came to nothing is in the next one
+// too, more of it than there are ids to rotate.
+func TestProtocolPending(t *testing.T) {
+	eachFake(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		values := numbered("v", 6)
+		var handover []byte
+		for _, v := range values {
+			must(t, s.Write(records([]string{v})))
+			handover = handOver(t, s)
+		}
+		must(t, s.Close())
+		s = openSink(t, b.exactly(topic), handover)
+		again(t, s, "w")
+		wantSettled(t, b, topic, append(values, "w")...)
+	})
+}
