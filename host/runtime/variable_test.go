@@ -1,11 +1,12 @@
 package runtime_test
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -40,14 +41,17 @@ func TestVariableAccumulators(t *testing.T) {
 			plan := parsePlan(t, fmt.Sprintf(greatestJob, window), t.TempDir())
 			var got []string
 			n, v := plan.Sinks[0].Input.Column(1), plan.Sinks[0].Input.Column(2)
-			j, err := runtime.New(plan, runtime.Config{Clock: &manualClock{}, Scripted: true, Collect: func(_ string, r stream.Row, _ stream.EventTime) {
+			store := newKept()
+			j, err := runtime.New(plan, runtime.Config{Clock: &manualClock{}, Scripted: true, Checkpoints: store.config(t), Collect: func(_ string, r stream.Row, _ stream.EventTime) {
 				got = append(got, fmt.Sprintf("%d %s", n.Int64(r), v.Bytes(r)))
 			}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer j.Close()
-			empty := scriptedSnapshot(t, j)
+			if n := entries(t, j, store); n != 0 {
+				t.Errorf("%d entries before the first record", n)
+			}
 			batch, w := new(stream.Batch), stream.NewRowWriter(plan.Sources[0].Output)
 			for i, at := range []stream.EventTime{0, 18, 9} { // the last brings the others together
 				w.Begin(batch, stream.Insert)
@@ -56,14 +60,14 @@ func TestVariableAccumulators(t *testing.T) {
 				w.End(at)
 			}
 			j.Feed("in").Send(batch)
-			if bytes.Equal(scriptedSnapshot(t, j), empty) {
-				t.Error("the state of open windows is in no snapshot")
+			if entries(t, j, store) == 0 {
+				t.Error("the state of open windows is in no checkpoint")
 			}
 			batch.Reset()
 			batch.Mark(stream.MarkWatermark, 5000)
 			j.Feed("in").Send(batch)
-			if !bytes.Equal(scriptedSnapshot(t, j), empty) {
-				t.Error("the windows are over, and something of them is still there")
+			if n := entries(t, j, store); n != 0 {
+				t.Errorf("the windows are over, and %d entries are still there", n)
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
@@ -73,15 +77,30 @@ func TestVariableAccumulators(t *testing.T) {
 	}
 }
 
-// scriptedSnapshot drives a scripted job until it has nothing to do and takes its
-// snapshot.
-func scriptedSnapshot(t *testing.T, j *runtime.Job) (snapshot []byte) {
+// entries drives a scripted job until it has nothing to do, takes a checkpoint, and
+// counts the entries of state that it has.
+func entries(t *testing.T, j *runtime.Job, store checkpoint.Store) (n int) {
 	t.Helper()
-	if err := j.Checkpoint(func(s *runtime.Snapshot) { snapshot = s.Bytes() }); err != nil {
+	taken := errors.New("not taken")
+	if err := j.Checkpoint(func(err error) { taken = err }); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Drive(nil); err != nil {
+	if err := errors.Join(j.Drive(nil), taken); err != nil {
 		t.Fatal(err)
 	}
-	return snapshot
+	r, err := checkpoint.Recover(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.Manifest.Steps {
+		files, err := checkpoint.OpenRefs(store, s.Files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = checkpoint.Load(files, checkpoint.AllGroups, func(_, _ []byte) error { n++; return nil })
+		if err := errors.Join(err, checkpoint.CloseAll(files)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
 }
