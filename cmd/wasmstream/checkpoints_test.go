@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -149,10 +151,10 @@ func TestStartsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRestarts: a job that fails for a reason that passes is started again; the other
-// run's lock of the result is such a one.
-func TestRestarts(t *testing.T) {
-	folder := keptJob(t, "restart: {fixed-delay: {attempts: 100, delay: 20ms}}\n")
+// lockPart holds the part file of the job's result, as another run does, until the
+// function that it returns is called.
+func lockPart(t *testing.T, folder string) (free func()) {
+	t.Helper()
 	part := filepath.Join(folder, "out", ".firings.ndjson.part")
 	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
 		t.Fatal(err)
@@ -164,6 +166,18 @@ func TestRestarts(t *testing.T) {
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
+	return func() {
+		if err := errors.Join(other.Close(), os.Remove(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRestarts: a job that fails for a reason that passes is started again; the other
+// run's lock of the result is such a one.
+func TestRestarts(t *testing.T) {
+	folder := keptJob(t, "restart: {fixed-delay: {attempts: 100, delay: 20ms}}\n")
+	free := lockPart(t, folder)
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	cmd := command(ctx, folder, "run", "job.yaml")
@@ -181,9 +195,7 @@ func TestRestarts(t *testing.T) {
 			t.Fatalf("%v\n%s", err, said)
 		}
 	}
-	if err := errors.Join(other.Close(), os.Remove(part)); err != nil {
-		t.Fatal(err)
-	}
+	free()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
