@@ -21,6 +21,7 @@ type task interface {
 // outcome of a step.
 type outcome struct {
 	more     bool
+	later    bool // what is more can wait for all others
 	deadline stream.ProcTime
 	blocked  bool // it stopped for lack of room
 }
@@ -40,6 +41,7 @@ type node struct {
 	task     task
 	level    int // distance from the sources: downstream goes first
 	state    atomic.Int32
+	later    atomic.Bool   // when it is ready: others go first, unless it is woken
 	deadline atomic.Int64  // ms; 0: none
 	signal   chan struct{} // I/O tasks: wakes their goroutine; nil for others
 	sched    *scheduler
@@ -48,6 +50,9 @@ type node struct {
 
 // wake makes sure that the node is stepped after this moment.
 func (n *node) wake() {
+	if n.later.Load() {
+		n.later.Store(false)
+	}
 	for {
 		switch n.state.Load() {
 		case idle:
@@ -73,6 +78,7 @@ func (n *node) run() {
 		return
 	}
 	n.deadline.Store(int64(out.deadline))
+	n.later.Store(out.later && n.state.Load() == running) // who woke it has brought something
 	if out.more || !n.state.CompareAndSwap(running, idle) {
 		n.state.Store(ready)
 		n.sched.announce(n)
@@ -103,6 +109,7 @@ type scheduler struct {
 
 	sleepers  atomic.Int32
 	computing atomic.Int32 // I/O tasks that do, see compute
+	turn      atomic.Int64 // since when the workers have not given way meanwhile; ms
 	stopped   atomic.Bool
 	mu        sync.Mutex
 	cond      sync.Cond
@@ -153,10 +160,18 @@ func (s *scheduler) announce(n *node) {
 
 // claim finds a node for a worker and makes it running.
 func (s *scheduler) claim() *node {
+	var later *node
 	for _, n := range s.nodes {
-		if n.signal == nil && n.state.Load() == ready && n.state.CompareAndSwap(ready, running) {
+		switch {
+		case n.signal != nil || n.state.Load() != ready:
+		case n.later.Load():
+			later = n
+		case n.state.CompareAndSwap(ready, running):
 			return n
 		}
+	}
+	if later != nil && later.state.CompareAndSwap(ready, running) {
+		return later
 	}
 	return nil
 }
@@ -182,11 +197,12 @@ func (s *scheduler) work() {
 		n := s.claim()
 		if n == nil {
 			n = s.await()
+			s.beginTurn()
 		}
 		if n != nil {
 			n.run()
+			s.giveWay(n)
 		}
-		s.giveWay()
 	}
 }
 
