@@ -158,13 +158,15 @@ func (s *scheduler) announce(n *node) {
 	}
 }
 
-// claim finds a node for a worker and makes it running.
-func (s *scheduler) claim() *node {
+// claim finds a node for a worker and makes it running. What can wait for others
+// comes last, but for one turn in some: a job that is never out of work would never
+// come to it.
+func (s *scheduler) claim(turn int) *node {
 	var later *node
 	for _, n := range s.nodes {
 		switch {
 		case n.signal != nil || n.state.Load() != ready:
-		case n.later.Load():
+		case n.later.Load() && turn%laterTurns != 0:
 			later = n
 		case n.state.CompareAndSwap(ready, running):
 			return n
@@ -175,6 +177,10 @@ func (s *scheduler) claim() *node {
 	}
 	return nil
 }
+
+// laterTurns is how many turns of a worker there are for one in which what can wait is
+// not put off.
+const laterTurns = 16
 
 // run drives the job with so many workers until it stops, and returns why. All
 // goroutines have ended then.
@@ -193,8 +199,8 @@ func (s *scheduler) run(workers int) error {
 }
 
 func (s *scheduler) work() {
-	for !s.stopped.Load() {
-		n := s.claim()
+	for turn := 1; !s.stopped.Load(); turn++ {
+		n := s.claim(turn)
 		if n == nil {
 			n = s.await()
 			s.beginTurn()
@@ -215,7 +221,7 @@ func (s *scheduler) await() *node {
 	s.sleepers.Add(1)
 	defer s.sleepers.Add(-1)
 	for !s.stopped.Load() {
-		if n := s.claim(); n != nil {
+		if n := s.claim(1); n != nil {
 			return n
 		}
 		s.cond.Wait()
