@@ -20,6 +20,9 @@ func (p *protocol) recover(l *life, sink string, handover []byte) {
 		l.world.find("sink %s: Recover after Open", sink)
 	}
 	p.recovered = true
+	if m := l.recovery.Manifest; m != nil {
+		l.world.committed = max(l.world.committed, m.Epoch)
+	}
 	p.goesOn(l, sink, "Recover", handover)
 }
 
