@@ -5,6 +5,7 @@ GO       ?= go
 FUZZTIME ?= 30s
 HISTORIES ?= 10000
 N        ?= 500
+RUNS     ?= 5
 SEED     ?= 1
 SEEDS    ?= 10000
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
@@ -13,7 +14,7 @@ MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka sim bench guests rewrite clean
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka planted bench guests rewrite clean sim bench-checkpoints bench-kafka
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -72,15 +73,23 @@ fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300
 kill-file: ## N=500 kills of jobs from file to file; SEED=1 says which
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillFile$$' -timeout 3h ./host/internal/kill
 
-kill-kafka: ## N=500 kills of jobs from Kafka to Kafka, on each release of it, every tenth time with the broker (needs Java and Maven)
+kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, every tenth time with the broker; then N/4 as its input ends (needs Java and Maven)
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillKafka$$' -timeout 3h ./host/internal/kill
 
+planted: ## plant each bug of testdata/planted, and see that its test finds it
+	WASMSTREAM_PLANTED=all $(GO) test -count 1 -v -run '^TestPlanted$$' -timeout 1h ./host/internal/planted
 # SEED has a default for others; here it counts if somebody has set it.
 sim: ## SEEDS=10000 jobs in a world that fails as seeds say; SEED=n runs one and tells what happens
 	$(GO) test -count 1 -v -timeout 3h ./host/sim $(if $(filter file default,$(origin SEED)),-run '^TestSeeds$$' -seeds $(SEEDS),-run '^TestSeed$$' -seed $(SEED))
 
 bench: ## the figures of bench/README.md
 	./bench/run
+
+bench-checkpoints: ## what checkpoints cost, on one processor, on the disk that TMPDIR is on
+	cd host/runtime && GOMAXPROCS=1 taskset -c 0 $(GO) test -run '^$$' -bench Checkpoints -benchtime 1x -timeout 60m .
+
+bench-kafka: ## a job between topics, on one processor with the broker on another (needs Java and Maven); RUNS=5 of each
+	$(GO) run ./host/internal/kafkabench -runs $(RUNS)
 
 guests: ## build testdata/wasm from udfs/ (needs clang-19 and lld-19 for those in C)
 	$(GO) run ./udfs/build

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
+	"github.com/wasmstream/wasmstream/host/connector/kafka"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 )
@@ -43,13 +45,15 @@ func (f *StartFlags) Validate() error {
 // this process goes on from.
 type keeping struct {
 	store    checkpoint.Store
+	dir      string
 	shown    string // the folder, for people
 	plan     *job.Job
+	modules  []checkpoint.Module
 	recovery checkpoint.Recovery
 }
 
 // openKeeping opens the folder of a job's checkpoints; nil if the job has none.
-func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
+func openKeeping(e *Env, plan *job.Job, f *StartFlags, modules []checkpoint.Module) (_ *keeping, err error) {
 	c := plan.Checkpoint
 	if c == nil {
 		if f.Restore != "" || f.Fresh || f.Lineage != "" {
@@ -61,7 +65,7 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
 	if f.Lineage != "" {
 		dir = filepath.Join(dir, "lineage-"+f.Lineage)
 	}
-	k := &keeping{shown: shownPath(dir), plan: plan}
+	k := &keeping{dir: dir, shown: shownPath(dir), plan: plan, modules: modules}
 	if k.store, err = folder.Open(folder.OS{}, dir); err != nil {
 		return nil, &exitError{exitBadInput, err}
 	}
@@ -75,7 +79,9 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags) (_ *keeping, err error) {
 func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	switch {
 	case f.Fresh:
-		k.recovery, err = checkpoint.Begin(k.store)
+		if err = k.unused(e, f.Lineage); err == nil {
+			k.recovery, err = checkpoint.Begin(k.store)
+		}
 	case f.Restore != "":
 		k.recovery, err = k.restoreFrom(f.Restore)
 	default:
@@ -87,7 +93,56 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	if err != nil {
 		return &exitError{exitBadInput, err}
 	}
+	k.compareModules(e)
 	return nil
+}
+
+// compareModules tells of modules that are not those that the state was made with:
+// that is allowed, and should be meant.
+func (k *keeping) compareModules(e *Env) {
+	if k.recovery.Manifest == nil {
+		return
+	}
+	for _, was := range k.recovery.Manifest.Modules {
+		for _, is := range k.modules {
+			if is.Name == was.Name && is.Digest != was.Digest {
+				e.Log.Warn("a module is another than the one that the checkpoint's state was made with", "module", is.Name, "was", was.Digest, "is", is.Digest)
+			}
+		}
+	}
+}
+
+// prefixTimeout is how long the brokers have to tell whether a prefix was used.
+const prefixTimeout = 30 * time.Second
+
+// unused makes sure that results can be put out anew: what a former run committed
+// under a transactional prefix stays where it is, and would be there twice.
+func (k *keeping) unused(e *Env, lineage string) error {
+	for _, s := range k.plan.Sinks {
+		if s.Connector.KafkaSink == nil || s.Connector.KafkaSink.Delivery != job.ExactlyOnce {
+			continue
+		}
+		o := kafkaSink(e, s, startOptions{lineage: lineage})
+		used, err := prefixUsed(e, o)
+		switch {
+		case err != nil:
+			return fmt.Errorf("sink %s: whether its transactional-id-prefix was used before cannot be told: %w", s.Name, err)
+		case used:
+			return fmt.Errorf("sink %s: its transactional-id-prefix %s has been used, so the topic %s has results of a former run, and a fresh one would put them out again; --lineage NAME gives this run a prefix and checkpoints of its own", s.Name, o.TransactionalIDPrefix, o.Topic)
+		}
+	}
+	return nil
+}
+
+func prefixUsed(e *Env, o kafka.SinkOptions) (used bool, err error) {
+	s, err := kafka.NewSink(o)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ctx, cancel := context.WithTimeout(e.Context, prefixTimeout)
+	defer cancel()
+	return s.PrefixUsed(ctx)
 }
 
 // recover takes the newest sound checkpoint, and tells of those that are not.
@@ -123,21 +178,20 @@ func (k *keeping) restoreFrom(path string) (_ checkpoint.Recovery, err error) {
 		}
 		newest = found.Manifest != nil && found.Manifest.Epoch == m.Epoch && found.Manifest.History == m.History
 	}
-	if m == nil {
+	switch {
+	case m == nil:
 		return checkpoint.Recovery{}, fmt.Errorf("there is no checkpoint in %s", path)
+	case m.Job != k.plan.Name:
+		return checkpoint.Recovery{}, fmt.Errorf("the checkpoint in %s is one of job %s, and this is job %s", path, m.Job, k.plan.Name)
 	}
-	r, err := checkpoint.Begin(k.store)
-	if err != nil {
-		return r, err
-	}
-	if from != k.store {
-		if err := copyFiles(k.store, from, m); err != nil {
-			return r, err
-		}
+	if err := runtime.CanRestore(m, k.plan); err != nil {
+		return checkpoint.Recovery{}, err
 	}
 	// Of one that is not the newest all is committed: the next one began only then.
-	r.Manifest, r.Committed = m, !newest || found.Committed
-	return r, nil
+	if err := checkpoint.Import(k.store, from, m, !newest || found.Committed); err != nil {
+		return checkpoint.Recovery{}, err
+	}
+	return checkpoint.Recover(k.store)
 }
 
 // source opens the store that a path leads to; name is the manifest's, if the path is
@@ -152,34 +206,16 @@ func (k *keeping) source(path string) (s checkpoint.Store, closeIt func() error,
 		dir, name = filepath.Split(path)
 		dir = filepath.Clean(dir)
 	}
-	if own, err := os.Stat(k.plan.Checkpoint.Dir); err == nil {
+	if own, err := os.Stat(k.dir); err == nil {
 		if that, err := os.Stat(dir); err == nil && os.SameFile(own, that) {
 			return k.store, func() error { return nil }, name, nil
 		}
 	}
-	s, err = folder.Open(folder.OS{}, dir)
+	s, err = folder.OpenReadOnly(folder.OS{}, dir)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	return s, s.Close, name, nil
-}
-
-// copyFiles copies the files of a checkpoint from one store to another.
-func copyFiles(to, from checkpoint.Store, m *checkpoint.Manifest) error {
-	for _, name := range m.FileNames() {
-		object, err := from.Get(name)
-		if err != nil {
-			return err
-		}
-		err = to.Put(name, func(w io.Writer) error {
-			_, err := io.Copy(w, io.NewSectionReader(object, 0, object.Size()))
-			return err
-		})
-		if err := errors.Join(err, object.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // close gives the folder up for others.
@@ -206,7 +242,7 @@ func (k *keeping) config(e *Env) *runtime.Checkpoints {
 	}
 	c := k.plan.Checkpoint
 	return &runtime.Checkpoints{
-		Store: k.store, Recovery: k.recovery, Retained: c.Retained, AtLeastOnce: c.Mode == job.AtLeastOnce,
+		Store: k.store, Recovery: k.recovery, Retained: c.Retained, Modules: k.modules, AtLeastOnce: c.Mode == job.AtLeastOnce,
 		Schedule: checkpoint.ScheduleOptions{
 			Interval: c.Interval, MinPause: c.MinPause, Timeout: c.Timeout, TolerableFailures: c.TolerableFailures,
 		},

@@ -24,6 +24,12 @@ func (c *wallClock) Now() stream.ProcTime {
 	return stream.ProcTime(c.start.Add(time.Since(c.start)).UnixMilli())
 }
 
+// monotonic is a clock that counts from now on.
+func monotonic() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}
+
 // Alarm implements stream.Clock.
 func (c *wallClock) Alarm(at stream.ProcTime, ring func()) {
 	c.mu.Lock()

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -94,6 +97,15 @@ func (m *modules) Manifest(module job.Module) (*abi.Manifest, error) {
 	}
 	m.wasm[module.Path] = wasm
 	return info.Manifest, nil
+}
+
+// digests are what checkpoints keep of the modules.
+func (m *modules) digests(plan *job.Job) (all []checkpoint.Module) {
+	for _, module := range plan.Modules {
+		sum := sha256.Sum256(m.wasm[module.Path])
+		all = append(all, checkpoint.Module{Name: module.Name, Digest: "sha256:" + hex.EncodeToString(sum[:])})
+	}
+	return all
 }
 
 // refuse notes a refusal and leaves out of it what the job's problem says anyway.

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/server"
 )
 
 // RunCommand runs a job.
@@ -21,6 +22,7 @@ type RunCommand struct {
 	Workers  int    `help:"How many processors work on the job; by default all." placeholder:"N"`
 	JSON     bool   `name:"json" help:"End with one JSON object on stdout instead of a table."`
 	LogLevel string `help:"The least important lines of the log: debug, info, warn or error. By default warn on a terminal, else info." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
+	Metrics  string `help:"Serve Prometheus metrics, /health and /ready there: host:port, with port 0 for any that is free." placeholder:"ADDRESS"`
 	StartFlags
 	SandboxFlags
 
@@ -50,7 +52,7 @@ func (c *RunCommand) Run(e *Env) error {
 	case c.JSON:
 		// A program that reads the result finds a failure there too.
 		return errors.Join(err, printJSON(e.Stdout, r.result(err)))
-	case err != nil:
+	case err != nil || r.idle:
 		return err
 	}
 	return r.tell(e.Stdout)
@@ -61,9 +63,14 @@ type jobRun struct {
 	env      *Env
 	screen   *screen
 	plan     *job.Job
+	server   *server.Server   // nil: nobody watches
 	progress runtime.Progress // at the end
 	seconds  float64
 	sinks    []sinkResult
+	idle     bool // the job had finished before
+
+	restarts    int64
+	checkpoints *checkpointResult // of all starts; nil: the job has none
 }
 
 // run reads the job, runs it, and keeps what it came to.
@@ -76,16 +83,20 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 	for _, w := range r.plan.Warnings {
 		r.screen.printf("warning: %s\n", w)
 	}
+	if err := r.serve(c.Metrics); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.server.Close()) }()
 	if err := m.loadAll(r.plan); err != nil {
 		return err
 	}
 	r.locateSkipped()
-	keep, err := openKeeping(r.env, r.plan, &c.StartFlags)
+	keep, err := openKeeping(r.env, r.plan, &c.StartFlags, m.digests(r.plan))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, keep.close()) }()
-	if keep.finished() {
+	if r.idle = keep.finished(); r.idle {
 		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use --fresh\n", r.plan.Name, keep.recovery.Manifest.Epoch)
 		return nil
 	}
@@ -100,6 +111,9 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 	return r.supervise(keep, func() runtime.Config {
 		config := config(r.env, m, workers, start)
 		config.Checkpoints = keep.config(r.env)
+		if r.server != nil {
+			config.Monotonic = monotonic()
+		}
 		return config
 	})
 }
@@ -109,10 +123,13 @@ func (r *jobRun) drive(j *runtime.Job) error {
 	started := r.env.Clock.Now()
 	hide := r.show(j)
 	ended := r.hintWhenSlow()
+	r.server.Running(j)
 	err := j.Run(r.env.Context)
+	r.server.Stopped()
 	ended()
 	hide()
 	r.progress = j.Progress()
+	r.addCheckpoints(j.Checkpoints())
 	r.seconds = float64(r.env.Clock.Now()-started) / float64(time.Second/time.Millisecond)
 	if err != nil {
 		return explain(r.plan, r.interrupted(err))
@@ -150,7 +167,11 @@ func (r *jobRun) interrupted(err error) error {
 	if !errors.As(err, &exit) {
 		return err
 	}
-	return &exitError{exit.code, fmt.Errorf("%w after %s records; nothing was written, and what stood at the sinks' paths is as it was", exit, grouped(r.progress.Records))}
+	left := "nothing was written, and what stood at the sinks' paths is as it was"
+	if r.plan.Checkpoint != nil {
+		left = "the next run goes on from the newest checkpoint in " + shownPath(r.plan.Checkpoint.Dir)
+	}
+	return &exitError{exit.code, fmt.Errorf("%w after %s records; %s", exit, grouped(r.progress.Records), left)}
 }
 
 // show begins to show the job's progress: by a line on a terminal, else in the

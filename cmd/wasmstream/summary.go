@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
 )
 
 // runResult is what `run --json` prints.
@@ -24,6 +25,27 @@ type runResult struct {
 	LateDropped      int64        `json:"late_dropped"`
 	Skipped          int64        `json:"skipped"`
 	Sinks            []sinkResult `json:"sinks,omitempty"` // only if the job finished
+	// Of this run, however often the job was started in it.
+	Restarts    int64             `json:"restarts,omitempty"`
+	Checkpoints *checkpointResult `json:"checkpoints,omitempty"` // of a job that has them
+}
+
+// checkpointResult is how the checkpoints of a run went.
+type checkpointResult struct {
+	Completed int64 `json:"completed"`
+	Failed    int64 `json:"failed"`
+}
+
+// addCheckpoints counts those of one start of the job; nil: it has none.
+func (r *jobRun) addCheckpoints(c *runtime.CheckpointMetrics) {
+	if c == nil {
+		return
+	}
+	if r.checkpoints == nil {
+		r.checkpoints = &checkpointResult{}
+	}
+	r.checkpoints.Completed += c.Completed
+	r.checkpoints.Failed += c.Failed
 }
 
 // sinkResult is what a sink got.
@@ -78,6 +100,7 @@ func (r *jobRun) result(err error) runResult {
 	out := runResult{
 		Status: statusOf(err), Seconds: r.seconds, Records: p.Records, Bytes: p.Bytes, Firings: p.Firings,
 		Late: p.Late, LateDropped: p.LateDropped, Skipped: p.Skipped, Sinks: r.sinks, RecordsPerSecond: r.perSecond(),
+		Restarts: r.restarts, Checkpoints: r.checkpoints,
 	}
 	if r.plan != nil {
 		out.Job, out.Warnings = r.plan.Name, problems(r.plan.Warnings)
@@ -126,6 +149,16 @@ func (r *jobRun) tell(w io.Writer) error {
 		dropped = grouped(p.LateDropped) + " of them dropped"
 	}
 	counts.add("late", grouped(p.Late), dropped)
+	if c := r.checkpoints; c != nil {
+		failed := ""
+		if c.Failed > 0 {
+			failed = grouped(c.Failed) + " failed"
+		}
+		counts.add("checkpoints", grouped(c.Completed), failed)
+	}
+	if r.restarts > 0 {
+		counts.add("restarts", grouped(r.restarts), "")
+	}
 	counts.write(w)
 
 	fmt.Fprintln(w)

@@ -14,6 +14,9 @@ import (
 
 // supervise runs a job, and runs it again from its newest checkpoint when it failed,
 // as its restart strategy says.
+//
+// A job that cannot even be started the first time is not tried again: that is
+// mostly a slip of who wrote it.
 func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
 	// Several processes that fail at one moment are not to come back at one moment.
 	jitter := rand.New(rand.NewPCG(uint64(r.env.Clock.Now()), uint64(os.Getpid())))
@@ -21,15 +24,17 @@ func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
 	if err != nil {
 		return err
 	}
-	for {
-		err := r.once(config())
-		if err == nil || r.env.Context.Err() != nil || !canPass(err) {
+	for first := true; ; first = false {
+		started, err := r.once(config())
+		if err == nil || r.env.Context.Err() != nil || !canPass(err) || first && !started {
 			return err
 		}
 		delay, again := restarts.Failed(r.env.Clock.Now())
 		if !again {
 			return err
 		}
+		r.restarts++
+		r.server.Restarting(err, delay)
 		r.env.Log.Warn("the job failed and is started again", "job", r.plan.Name, "in", delay, "error", err)
 		select {
 		case <-time.After(delay):
@@ -44,14 +49,14 @@ func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
 	}
 }
 
-// once runs the job until it ends or fails.
-func (r *jobRun) once(config runtime.Config) (err error) {
+// once runs the job until it ends or fails; it may not even have started.
+func (r *jobRun) once(config runtime.Config) (started bool, err error) {
 	j, err := runtime.New(r.plan, config)
 	if err != nil {
-		return explain(r.plan, err)
+		return false, explain(r.plan, err)
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	return r.drive(j)
+	return true, r.drive(j)
 }
 
 // canPass tells whether a job that failed may fare better when it is started again.

@@ -205,7 +205,7 @@ func TestPlanMerge(t *testing.T) {
 			}
 			files = append(files, checkpoint.FileRef{Name: fmt.Sprint(i), Epoch: int64(i + 1), Bytes: size * k, Base: f[0] == 'B'})
 		}
-		plan, ok := checkpoint.PlanMerge(files, checkpoint.MergeLimits{})
+		plan, ok := checkpoint.PlanMerge(files, checkpoint.MergeLimits{DeltasMax: 8})
 		got := "none"
 		if ok {
 			got = fmt.Sprintf("%s of %d", plan.Kind(), len(plan.Files))
@@ -247,7 +247,7 @@ func TestMergesAreRareAndFilesFew(t *testing.T) {
 		}
 	}
 	t.Logf("%d files at most; merges write %.1f times what checkpoints write", most, float64(merged)/float64(written))
-	if most > 10 || merged > 5*written {
+	if most > 26 || merged > 3*written {
 		t.Errorf("%d files at most; merges write %.1f times what checkpoints write", most, float64(merged)/float64(written))
 	}
 }

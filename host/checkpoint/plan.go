@@ -4,7 +4,7 @@ import "slices"
 
 // MergeLimits is when files are merged; zero values are the defaults.
 type MergeLimits struct {
-	// DeltasMax is how many deltas a task may have without a merge; default 8.
+	// DeltasMax is how many deltas a task may have without a merge; default 24.
 	DeltasMax int
 	// BytesMin is how much the deltas must be for their size to be a reason; default 1 MiB.
 	BytesMin int64
@@ -18,12 +18,12 @@ type MergePlan struct {
 
 // PlanMerge decides what to merge of the files that one task of a step goes on from, the oldest first; it is false if
 // nothing needs to be. Two things are to be bounded: what recovery reads, so the deltas together are not to outgrow the
-// base; and how many files there are, though a base is too large to be rewritten for every ninth small delta. So with too
+// base; and how many files there are, though a base is too large to be rewritten for every 25th small delta. So with too
 // many deltas the newest are made one, and of older ones those that are no more than twice as large as what is merged
 // already: each record is rewritten a number of times that grows with the logarithm of the state.
 func PlanMerge(files []FileRef, limits MergeLimits) (MergePlan, bool) {
 	if limits.DeltasMax <= 0 {
-		limits.DeltasMax = 8
+		limits.DeltasMax = 24
 	}
 	if limits.BytesMin <= 0 {
 		limits.BytesMin = 1 << 20

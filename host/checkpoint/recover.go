@@ -82,17 +82,19 @@ type survey struct {
 	committed map[int64]bool // with a note of commit
 }
 
-// surveyOf looks at the greatest history of which there is any object: even files without a manifest show that it was
-// begun.
+// surveyOf looks at the greatest history that was begun. Files alone do not show that: Import may not have come to its
+// end.
 func surveyOf(names []string) survey {
 	s := survey{history: 1, next: 1, committed: map[int64]bool{}}
 	for _, text := range names {
-		n, ok := ParseName(text)
-		if !ok || n.History < s.history {
-			continue
+		if n, ok := ParseName(text); ok && !n.Kind.IsFile() {
+			s.history = max(s.history, n.History)
 		}
-		if n.History > s.history {
-			s = survey{history: n.History, next: 1, committed: map[int64]bool{}}
+	}
+	for _, text := range names {
+		n, ok := ParseName(text)
+		if !ok || n.History != s.history {
+			continue
 		}
 		s.next = max(s.next, n.Epoch+1)
 		switch n.Kind {
@@ -225,20 +227,70 @@ func PutCommitted(store Store, history int, epoch int64) error {
 // Begin begins a history anew: from then on Recover looks at no former one, also if the job ends before it has made a
 // checkpoint.
 func Begin(store Store) (Recovery, error) {
-	names, err := store.List()
+	history, err := unusedHistory(store)
 	if err != nil {
 		return Recovery{}, err
 	}
+	if err := put(store, BegunName(history), []byte("begun\n")); err != nil {
+		return Recovery{}, err
+	}
+	return Recovery{History: history, Next: 1}, nil
+}
+
+// unusedHistory is a number above those of all objects.
+func unusedHistory(store Store) (int, error) {
+	names, err := store.List()
 	history := 1
 	for _, text := range names {
 		if n, ok := ParseName(text); ok {
 			history = max(history, n.History+1)
 		}
 	}
-	if err := put(store, BegunName(history), []byte("begun\n")); err != nil {
-		return Recovery{}, err
+	return history, err
+}
+
+// Import begins a history with a checkpoint, of another store or of an older history of this one, as the one to go on
+// from. Its files are copied first, so that a crash leaves either the former history or all of the new one.
+func Import(to, from Store, m *Manifest, committed bool) error {
+	history, err := unusedHistory(to)
+	if err != nil {
+		return err
 	}
-	return Recovery{History: history, Next: 1}, nil
+	imported := *m
+	imported.History, imported.Savepoint, imported.Steps = history, false, slices.Clone(m.Steps)
+	copied := map[string]bool{}
+	for i := range imported.Steps {
+		files := slices.Clone(imported.Steps[i].Files)
+		for j := range files {
+			name := files[j].Name
+			_, rest, _ := strings.Cut(name, "-")
+			files[j].Name = fmt.Sprintf("%d-%s", history, rest)
+			if copied[name] {
+				continue
+			}
+			copied[name] = true
+			if err := copyObject(to, files[j].Name, from, name); err != nil {
+				return err
+			}
+		}
+		imported.Steps[i].Files = files
+	}
+	if err := PutManifest(to, &imported); err != nil || !committed {
+		return err
+	}
+	return PutCommitted(to, history, m.Epoch)
+}
+
+func copyObject(to Store, name string, from Store, old string) error {
+	object, err := from.Get(old)
+	if err != nil {
+		return err
+	}
+	err = to.Put(name, func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(object, 0, object.Size()))
+		return err
+	})
+	return errors.Join(err, object.Close())
 }
 
 func put(store Store, name string, b []byte) error {

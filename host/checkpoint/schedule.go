@@ -91,9 +91,16 @@ func NewSchedule(o ScheduleOptions, now stream.ProcTime) (*Schedule, error) {
 	return s, nil
 }
 
+// after is never rather than a time before now.
 func after(now stream.ProcTime, d time.Duration) stream.ProcTime {
-	return now + stream.ProcTime(d.Milliseconds())
+	if at := now + stream.ProcTime(d.Milliseconds()); at >= now {
+		return at
+	}
+	return Never
 }
+
+// reached says whether a time has come; never has not, even when the clock shows it.
+func reached(now, at stream.ProcTime) bool { return at != Never && now >= at }
 
 func (s *Schedule) next(start stream.ProcTime) {
 	if s.options.Interval > 0 {
@@ -107,14 +114,14 @@ func (s *Schedule) Next(now stream.ProcTime) Decision {
 	case tolerable >= 0 && s.failures > tolerable:
 		return Decision{Do: DoFailJob, Reason: fmt.Sprintf(
 			"%d checkpoints in a row came to nothing, and %d are tolerable; the last: %s", s.failures, tolerable, s.last)}
-	case s.running != 0 && now >= s.deadline:
+	case s.running != 0 && reached(now, s.deadline):
 		return Decision{Do: DoAbort, Epoch: s.running, Reason: fmt.Sprintf(
 			"checkpoint %d was not complete after %s: %d of %d parts were done", s.running, s.options.Timeout, s.done, s.parts)}
 	case s.running != 0:
 		return Decision{Do: DoWait, At: s.deadline}
 	case s.demanded:
 		return Decision{Do: DoStart}
-	case now >= s.due && now >= s.notUntil:
+	case reached(now, s.due) && now >= s.notUntil:
 		return Decision{Do: DoStart}
 	case s.due == Never:
 		return Decision{Do: DoWait, At: Never}

@@ -106,6 +106,11 @@ func TestSchedule(t *testing.T) {
 			251 failed 2 => fail job: 2 checkpoints in a row came to nothing, and 1 are tolerable; the last: no room
 			999 => fail job: 2 checkpoints in a row came to nothing, and 1 are tolerable; the last: no room
 		`},
+		{"a clock at the end of time", checkpoint.ScheduleOptions{Interval: 100 * ms}, `
+			9223372036854775807 => start
+			9223372036854775807 started 1 => wait for ever
+			9223372036854775807 completed 1 => wait for ever
+		`},
 		{"none tolerable, as in Flink", checkpoint.ScheduleOptions{Interval: 100 * ms}, `
 			100 started 1 => wait until 600100
 			110 failed 1 => fail job: 1 checkpoints in a row came to nothing, and 0 are tolerable; the last: no room

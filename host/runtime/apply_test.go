@@ -59,7 +59,7 @@ func TestApply(t *testing.T) {
 			if err := c.options.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20})
+			out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20}, newMeter())
 			core := window.New(c.options)
 			o := &windowOperator{
 				core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), out: out, stats: &StepStats{},

@@ -27,7 +27,7 @@ type producer struct {
 
 func (b *builder) build() error {
 	if m := b.manifest(); m != nil {
-		if err := fits(m, b.plan); err != nil {
+		if err := CanRestore(m, b.plan); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (b *builder) checkpoints() error {
 
 // stream returns a new output of a task and makes it known.
 func (b *builder) output(ref job.StreamRef, n *node) *output {
-	out := newOutput(b.config.Limits)
+	out := newOutput(b.config.Limits, n.meter)
 	b.streams[ref] = append(b.streams[ref], producer{n, out})
 	return out
 }
@@ -105,7 +105,7 @@ func (b *builder) source(s *job.Source) error {
 	stats.Watermark.Store(int64(stream.MinTime))
 	b.job.stats.sources = append(b.job.stats.sources, stats)
 
-	read := &readTask{name: s.Name, source: src, start: positions(from)}
+	read := &readTask{name: s.Name, source: src, start: positions(from), opened: b.job.opening("source " + s.Name)}
 	reader := b.job.sched.add("read "+s.Name, 0, read, true)
 	marks := newWatermarks(s, b.config.Clock, b.plan.Compatibility.IdleClockPauses, b.rules())
 	head := &sourceTask{
@@ -117,10 +117,12 @@ func (b *builder) source(s *job.Source) error {
 		head.splitOf("") // is there from the start, and may be idle
 	}
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
+	b.job.watch(head.node, watched{kind: SourceTask, name: s.Name, source: stats})
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
 	b.job.check.sources = append(b.job.check.sources, head.node)
 	if w := s.Watermark; w != nil && w.Alignment != nil {
 		head.drift = b.driftGroup(w.Alignment.Group).join(head.node, w.Alignment.MaxDrift)
+		head.pauses.source, _ = src.(connector.Pausing)
 	}
 	for range b.config.Decoders {
 		if err := b.decoder(s, read, reader, head); err != nil {
@@ -160,6 +162,7 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 		t.eventTime = &c
 	}
 	n := b.job.sched.add("decode "+s.Name, 1, t, false)
+	b.job.watch(n, watched{kind: DecoderTask, name: s.Name})
 	t.in.producer, t.in.consumer = reader, n
 	t.out.producer, t.out.consumer = n, head.node
 	read.pipes = append(read.pipes, t.in)
@@ -203,7 +206,7 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 			level = max(level, p.node.level+1)
 		}
 	}
-	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted, check: b.job.check}
+	t := &operatorTask{name: name, flush: b.flushTimer(), scripted: b.config.Scripted, check: b.job.check, now: stream.MinTime}
 	t.in.loose = b.config.Checkpoints != nil && b.config.Checkpoints.AtLeastOnce
 	t.in.rules = b.rules()
 	t.node = b.job.sched.add(name, level, t, false)
@@ -251,31 +254,34 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 }
 
 func (b *builder) step(s *job.Step) error {
-	stats := &StepStats{}
-	b.job.stats.steps[s.Name] = stats
+	b.job.stats.steps[s.Name] = nil // there is such a step
 	switch {
 	case s.Window != nil:
-		return b.keyed(s, stats, b.windowStep, reading{from: s.From, input: s.Input, key: s.KeyBy})
+		return b.keyed(s, b.windowStep, reading{from: s.From, input: s.Input, key: s.KeyBy})
 	case s.WindowJoin != nil:
 		l, r := &s.WindowJoin.Left, &s.WindowJoin.Right
-		return b.keyed(s, stats, b.windowJoin,
+		return b.keyed(s, b.windowJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right})
 	case s.IntervalJoin != nil:
 		l, r := &s.IntervalJoin.Left, &s.IntervalJoin.Right
-		return b.keyed(s, stats, b.intervalJoin,
+		return b.keyed(s, b.intervalJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right, gate: 1})
 	}
 	t := b.task("step "+s.Name, s.Reads())
+	b.job.watch(t.node, watched{kind: StepTask, name: s.Name})
 	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }
 
 // keyed makes the tasks of a step with keyed state, which make gives an operator.
-func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *node, *StepStats) (operator, *keeper, error), how ...reading) error {
+func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (operator, *keeper, error), how ...reading) error {
 	var tasks []*operatorTask
 	for i := range b.plan.Parallelism {
 		t := b.task("step "+s.Name, s.Reads())
+		stats := &StepStats{}
+		b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
+		b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, stateful: true})
 		op, keeper, err := make(s, t.node, stats)
 		if err != nil {
 			return err
@@ -298,6 +304,7 @@ func (b *builder) keyed(s *job.Step, stats *StepStats, make func(*job.Step, *nod
 
 func (b *builder) sink(s *job.Sink) error {
 	t := b.task("sink "+s.Name, s.From)
+	b.job.watch(t.node, watched{kind: SinkTask, name: s.Name})
 	stats := &SinkStats{}
 	b.job.stats.sinks[s.Name] = stats
 	stats.Watermark.Store(int64(stream.MinTime))
@@ -332,7 +339,7 @@ func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink co
 		return err
 	}
 	b.job.sinks = append(b.job.sinks, openSink{s.Name, from, sink})
-	w := &writeTask{name: s.Name, sink: sink, start: from, check: b.job.check, config: b.config.Checkpoints, onEnded: b.job.sinkEnded}
+	w := &writeTask{name: s.Name, sink: sink, start: from, check: b.job.check, config: b.config.Checkpoints, onEnded: b.job.sinkEnded, opened: b.job.opening("sink " + s.Name)}
 	n := b.job.sched.add("write "+s.Name, t.node.level+1, w, true)
 	b.job.check.writers = append(b.job.check.writers, n)
 	b.job.check.commits++

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -18,6 +19,8 @@ type Config struct {
 	Limits   Limits
 	Clock    stream.Clock
 	Log      *slog.Logger
+	// Monotonic is a clock for how busy tasks are; nil: that is not measured.
+	Monotonic func() time.Duration
 
 	Source  func(*job.Source) (connector.Source, error)
 	Decoder func(*job.Source) (format.Decoder, error)
@@ -45,6 +48,7 @@ type Checkpoints struct {
 	// checkpoints go on with.
 	Recovery    checkpoint.Recovery
 	Schedule    checkpoint.ScheduleOptions
+	Modules     []checkpoint.Module    // of the job, for its manifests
 	Retained    int                    // how many are kept; 0: one
 	Merge       checkpoint.MergeLimits // when state files become one; zero: the defaults
 	AtLeastOnce bool                   // barriers hold no channel back

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	goruntime "runtime"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -102,7 +101,7 @@ func (c *coordinator) decide() (outcome, error) {
 func (c *coordinator) begin(now stream.ProcTime) {
 	m := checkpoint.Manifest{
 		Job: c.plan.Name, History: c.config.Recovery.History, Epoch: c.next, TakenAt: now, Final: c.ended,
-		MaxParallelism: c.plan.MaxParallelism,
+		MaxParallelism: c.plan.MaxParallelism, Modules: c.config.Modules,
 	}
 	c.attempt = &attempt{
 		manifest: m, files: map[owner]checkpoint.FileRef{}, missing: c.check.parts, committing: c.check.commits,
@@ -159,8 +158,8 @@ func (c *coordinator) write(p part) error {
 		Name: checkpoint.FileName(c.config.Recovery.History, p.epoch, p.step, p.task, kind),
 		Base: p.base, Epoch: p.epoch, Groups: p.groups,
 	}
-	err := putFile(c.config.Store, &ref, func(w io.Writer) (checkpoint.FileSummary, error) {
-		return p.delta.Write(w, goruntime.Gosched)
+	err := c.check.node.compute(func(giveWay func()) error {
+		return putFile(c.config.Store, &ref, func(w io.Writer) (checkpoint.FileSummary, error) { return p.delta.Write(w, giveWay) })
 	})
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func (t *decodeTask) step() (outcome, error) {
 		}
 		d, ok := t.out.take()
 		if !ok {
-			return outcome{}, nil
+			return outcome{blocked: true}, nil
 		}
 		t.decode(d)
 		if d.last {

@@ -42,6 +42,13 @@ func (m *driftMember) mayRead(at stream.EventTime) bool {
 	return !m.waits
 }
 
+// limit is the highest watermark at which the source, or a split of it, may read on.
+func (m *driftMember) limit() stream.EventTime {
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
+	return m.allowed()
+}
+
 // report tells how far the source has come, and wakes those that waited for that.
 // Nobody is woken under the lock.
 func (m *driftMember) report(at stream.EventTime) {

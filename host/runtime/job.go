@@ -23,7 +23,9 @@ type Job struct {
 	sinks       []openSink
 	guests      []Guest
 	tasks       []*operatorTask // of steps and sinks, upstream first
-	openSinks   atomic.Int64    // sinks whose input has not ended
+	watched     []*watched      // upstream first
+	openings    []*opening
+	openSinks   atomic.Int64 // sinks whose input has not ended
 	stats       stats
 	recovered   bool // what the checkpoint had left to commit is committed
 	committed   bool
@@ -43,7 +45,7 @@ type openSink struct {
 // stats are the counters of all parts of a job.
 type stats struct {
 	sources     []*SourceStats
-	steps       map[string]*StepStats
+	steps       map[string][]*StepStats // of each task
 	sinks       map[string]*SinkStats
 	checkpoints CheckpointStats
 }
@@ -54,9 +56,9 @@ func New(plan *job.Job, c Config) (*Job, error) {
 	j := &Job{
 		config: c.withDefaults(), sched: newScheduler(c.Clock), feeds: map[string]*Feed{},
 		check: &checkpoints{started: map[string]int64{}},
-		stats: stats{steps: map[string]*StepStats{}, sinks: map[string]*SinkStats{}},
+		stats: stats{steps: map[string][]*StepStats{}, sinks: map[string]*SinkStats{}},
 	}
-	j.sched.failed = j.release
+	j.sched.failed, j.sched.monotonic = j.release, c.Monotonic
 	b := &builder{job: j, plan: plan, config: j.config, streams: map[job.StreamRef][]producer{}, drifts: map[string]*driftGroup{}}
 	if err := b.build(); err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -231,11 +233,13 @@ func (j *Job) Progress() Progress {
 		p.Skipped += s.Skipped.Load()
 		p.Watermark = min(p.Watermark, stream.EventTime(s.Watermark.Load()))
 	}
-	for _, s := range j.stats.steps {
-		p.Firings += s.Firings.Load()
-		p.Late += s.Late.Load()
-		p.LateDropped += s.LateDropped.Load()
-		p.LateByMax += s.LateByMax.Load()
+	for _, tasks := range j.stats.steps {
+		for _, s := range tasks {
+			p.Firings += s.Firings.Load()
+			p.Late += s.Late.Load()
+			p.LateDropped += s.LateDropped.Load()
+			p.LateByMax += s.LateByMax.Load()
+		}
 	}
 	for _, s := range j.stats.sinks {
 		p.Written += s.Records.Load()
@@ -246,11 +250,12 @@ func (j *Job) Progress() Progress {
 // LateDropped is how many late records a step has dropped in this run; false if
 // there is no such step.
 func (j *Job) LateDropped(step string) (int64, bool) {
-	s, ok := j.stats.steps[step]
-	if !ok {
-		return 0, false
+	tasks, ok := j.stats.steps[step]
+	n := int64(0)
+	for _, s := range tasks {
+		n += s.LateDropped.Load()
 	}
-	return s.LateDropped.Load(), true
+	return n, ok
 }
 
 // SinkWatermark is the watermark that last reached a sink; false if there is no

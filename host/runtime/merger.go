@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	goruntime "runtime"
 	"slices"
 	"sync"
 
@@ -97,9 +96,11 @@ func (m *merger) merge(next *merging) error {
 	if err != nil {
 		return err
 	}
-	o := checkpoint.MergeOptions{Groups: next.groups, Delta: !next.Base, Yield: goruntime.Gosched}
-	err = putFile(m.config.Store, &next.merged, func(w io.Writer) (checkpoint.FileSummary, error) {
-		return checkpoint.Merge(w, files, o)
+	err = m.node.compute(func(giveWay func()) error {
+		o := checkpoint.MergeOptions{Groups: next.groups, Delta: !next.Base, Yield: giveWay}
+		return putFile(m.config.Store, &next.merged, func(w io.Writer) (checkpoint.FileSummary, error) {
+			return checkpoint.Merge(w, files, o)
+		})
 	})
 	return errors.Join(err, checkpoint.CloseAll(files))
 }

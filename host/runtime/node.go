@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -21,6 +22,7 @@ type task interface {
 type outcome struct {
 	more     bool
 	deadline stream.ProcTime
+	blocked  bool // it stopped for lack of room
 }
 
 // The states of a node. Whoever wakes a running node makes it run again, so that
@@ -41,6 +43,7 @@ type node struct {
 	deadline atomic.Int64  // ms; 0: none
 	signal   chan struct{} // I/O tasks: wakes their goroutine; nil for others
 	sched    *scheduler
+	meter    *meter
 }
 
 // wake makes sure that the node is stepped after this moment.
@@ -64,7 +67,7 @@ func (n *node) wake() {
 
 // run steps the node once; the caller has made it running.
 func (n *node) run() {
-	out, err := n.task.step()
+	out, err := n.step()
 	if err != nil {
 		n.sched.stop(err)
 		return
@@ -79,19 +82,34 @@ func (n *node) run() {
 	}
 }
 
+// step steps the task, and measures that if anybody wants to know.
+func (n *node) step() (outcome, error) {
+	now := n.sched.monotonic
+	if now == nil {
+		return n.task.step()
+	}
+	n.meter.began(now())
+	out, err := n.task.step()
+	n.meter.ended(now(), out.blocked)
+	return out, err
+}
+
 // scheduler drives the nodes of one job.
 type scheduler struct {
 	nodes []*node // downstream first
 	clock stream.Clock
+	// monotonic is for how busy tasks are; nil: that is not measured.
+	monotonic func() time.Duration
 
-	sleepers atomic.Int32
-	stopped  atomic.Bool
-	mu       sync.Mutex
-	cond     sync.Cond
-	err      error           // why it stopped; guarded by mu
-	alarm    stream.ProcTime // when the clock will ring; guarded by mu
-	quit     chan struct{}   // closed at stop, for I/O tasks
-	failed   func()          // called once, when it stops with an error
+	sleepers  atomic.Int32
+	computing atomic.Int32 // I/O tasks that do, see compute
+	stopped   atomic.Bool
+	mu        sync.Mutex
+	cond      sync.Cond
+	err       error           // why it stopped; guarded by mu
+	alarm     stream.ProcTime // when the clock will ring; guarded by mu
+	quit      chan struct{}   // closed at stop, for I/O tasks
+	failed    func()          // called once, when it stops with an error
 }
 
 func newScheduler(clock stream.Clock) *scheduler {
@@ -102,7 +120,7 @@ func newScheduler(clock stream.Clock) *scheduler {
 
 // add registers a task. I/O tasks may block in their step.
 func (s *scheduler) add(name string, level int, t task, io bool) *node {
-	n := &node{name: name, task: t, level: level, sched: s}
+	n := &node{name: name, task: t, level: level, sched: s, meter: newMeter()}
 	n.state.Store(ready)
 	if io {
 		n.signal = make(chan struct{}, 1)
@@ -168,6 +186,7 @@ func (s *scheduler) work() {
 		if n != nil {
 			n.run()
 		}
+		s.giveWay()
 	}
 }
 

@@ -51,6 +51,7 @@ type operatorTask struct {
 	mark    int           // next mark
 	event   event         // of the mark before, as far as it was not handled yet
 	flush   flushTimer
+	now     stream.EventTime // the watermark of the input
 
 	scripted bool            // the clock stands until a script moves it
 	due      stream.ProcTime // timers up to here are to fire; valid if ticking
@@ -65,6 +66,9 @@ func (t *operatorTask) step() (outcome, error) {
 	if err == nil && t.keeper.slice() {
 		out.more = true // even if there is no input, or no room for output
 	}
+	if t.keeper != nil {
+		t.node.meter.keeps(t.keeper.backend.Stats())
+	}
 	return out, err
 }
 
@@ -72,15 +76,16 @@ func (t *operatorTask) step() (outcome, error) {
 func (t *operatorTask) work() (outcome, error) {
 	t.in.giveUp(t.check.given.Load())
 	if !t.op.drain(false) {
-		return outcome{}, nil
+		return outcome{blocked: true}, nil
 	}
 	t.readClock()
 	for i := range stepBatches {
 		if i > 0 {
 			t.keeper.slice()
+			t.node.sched.giveWay()
 		}
 		if done, err := t.tick(); err != nil || !done {
-			return outcome{}, err
+			return outcome{blocked: !done}, err
 		}
 		if t.batch == nil && !t.receive() {
 			t.op.drain(true)
@@ -91,8 +96,9 @@ func (t *operatorTask) work() (outcome, error) {
 			return outcome{}, fmt.Errorf("%s: %w", t.name, err)
 		}
 		if !done {
-			return outcome{}, nil
+			return outcome{blocked: true}, nil
 		}
+		t.count()
 		t.in.giveBack(t.channel, t.batch)
 		t.batch = nil
 	}
@@ -100,6 +106,12 @@ func (t *operatorTask) work() (outcome, error) {
 		t.op.drain(true)
 	}
 	return outcome{more: true}, nil
+}
+
+// count tells those who watch of the batch that was handled.
+func (t *operatorTask) count() {
+	t.node.meter.in.Add(int64(t.batch.Len()))
+	t.node.meter.inWatermark.Store(int64(t.now))
 }
 
 // readClock looks at the clock once a step. A timer of a time fires in the
@@ -199,6 +211,9 @@ func (t *operatorTask) handle() (bool, error) {
 		}
 		t.event = t.in.apply(t.channel, t.batch.Marks[t.mark])
 		t.mark++
+		if t.event.advanced {
+			t.now = t.event.watermark
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *stillClock) Alarm(stream.ProcTime, func()) {}
 // buffer-timeout and no longer; one that has nothing to do keeps nothing.
 func TestBufferTimeout(t *testing.T) {
 	clock, op := &stillClock{now: 100}, &patient{}
-	task := &operatorTask{op: op, check: &checkpoints{}, flush: flushTimer{clock: clock, timeout: 5, last: clock.now}}
+	task := &operatorTask{node: newScheduler(clock).add("", 0, nil, false), op: op, check: &checkpoints{}, flush: flushTimer{clock: clock, timeout: 5, last: clock.now}}
 	p := newPipe(func() *stream.Batch { return new(stream.Batch) })
 	p.producer, p.consumer = &node{}, &node{}
 	p.producer.state.Store(running)

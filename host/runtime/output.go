@@ -11,6 +11,7 @@ type output struct {
 	passing bool // the batch is being handed on: nothing may be added
 	passed  int  // routes that have it already
 	sealed  bool // a barrier is its last mark: nothing may be added
+	meter   *meter
 }
 
 // Limits bound what is done at once. A batch that has reached BatchRows or
@@ -22,7 +23,9 @@ type Limits struct {
 	SliceRecords int
 }
 
-func newOutput(l Limits) *output { return &output{batch: new(stream.Batch), limits: l} }
+func newOutput(l Limits, m *meter) *output {
+	return &output{batch: new(stream.Batch), limits: l, meter: m}
+}
 
 // isFull tells whether the batch is to be handed on before more is added.
 func (o *output) isFull() bool {
@@ -56,7 +59,10 @@ func (o *output) pass() bool {
 	if o.batch.IsEmpty() {
 		return true
 	}
-	o.passing = true
+	if !o.passing {
+		o.passing = true
+		o.meter.handed(o.batch)
+	}
 	for o.passed < len(o.routes) {
 		if !o.routes[o.passed].pass(o, o.passed == len(o.routes)-1) {
 			return false

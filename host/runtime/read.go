@@ -16,7 +16,7 @@ type readTask struct {
 	start  []connector.SplitPosition
 	pipes  []*pipe[*chunk] // one for each decoder
 	next   int
-	opened bool
+	opened *opening
 	ended  bool
 }
 
@@ -27,11 +27,11 @@ type chunk struct {
 }
 
 func (t *readTask) step() (outcome, error) {
-	if !t.opened {
+	if !t.opened.done.Load() {
 		if err := t.source.Open(t.start); err != nil {
 			return outcome{}, fmt.Errorf("source %s: %w", t.name, err)
 		}
-		t.opened = true
+		t.opened.done.Store(true)
 	}
 	if t.ended {
 		return outcome{}, nil

@@ -18,8 +18,8 @@ func (b *builder) manifest() *checkpoint.Manifest {
 	return nil
 }
 
-// fits tells why a plan cannot go on from a checkpoint; nil if it can.
-func fits(m *checkpoint.Manifest, plan *job.Job) error {
+// CanRestore tells why a job cannot go on from a checkpoint; nil if it can.
+func CanRestore(m *checkpoint.Manifest, plan *job.Job) error {
 	if m.MaxParallelism != plan.MaxParallelism {
 		return fmt.Errorf("the checkpoint has %d key groups, and the job's max-parallelism is %d; it cannot be changed afterwards", m.MaxParallelism, plan.MaxParallelism)
 	}

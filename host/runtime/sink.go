@@ -106,7 +106,7 @@ type writeTask struct {
 	check   *checkpoints
 	config  *Checkpoints // nil: the job has none
 	commits int64        // the last epoch that was committed
-	opened  bool
+	opened  *opening
 	ended   bool
 	onEnded func()
 }
@@ -120,11 +120,11 @@ func (t *writeTask) step() (outcome, error) {
 }
 
 func (t *writeTask) work() (more bool, err error) {
-	if !t.opened {
+	if !t.opened.done.Load() {
 		if err := t.sink.Open(t.start); err != nil {
 			return false, err
 		}
-		t.opened = true
+		t.opened.done.Store(true)
 	}
 	if epoch := t.check.toCommit(t.commits); epoch != 0 {
 		if err := t.commit(epoch); err != nil {

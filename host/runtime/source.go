@@ -14,15 +14,16 @@ import (
 // sourceTask is the head of a source: it takes the decoders' batches in the
 // order of the input, sets watermarks among their rows, and starts barriers.
 type sourceTask struct {
-	name  string
-	node  *node
-	in    []*pipe[*decoded]
-	out   *output
-	marks watermarks
-	drift *driftMember // nil: the source is not aligned with others
-	skip  bool         // leave records out that cannot be decoded
-	check *checkpoints
-	stats *SourceStats
+	name   string
+	node   *node
+	in     []*pipe[*decoded]
+	out    *output
+	marks  watermarks
+	drift  *driftMember // nil: the source is not aligned with others
+	pauses pauses       // of its splits
+	skip   bool         // leave records out that cannot be decoded
+	check  *checkpoints
+	stats  *SourceStats
 
 	next    int // decoder whose batch comes next
 	splits  []*sourceSplit
@@ -46,6 +47,8 @@ type sourceSplit struct {
 // SourceStats counts what a source has read so far.
 type SourceStats struct {
 	Records, Bytes, Skipped, Watermark atomic.Int64
+
+	splits splitMeters
 }
 
 func (t *sourceTask) step() (outcome, error) {
@@ -58,7 +61,7 @@ func (t *sourceTask) step() (outcome, error) {
 		if !t.out.pass() {
 			t.marks.hold(true)
 			t.marks.tick(nil)
-			return t.wait()
+			return outcome{deadline: t.marks.deadline(), blocked: true}, nil
 		}
 		if t.marks.settle(t.out.batch) {
 			t.report()
@@ -76,6 +79,7 @@ func (t *sourceTask) step() (outcome, error) {
 			return t.rest()
 		}
 		t.marks.hold(false)
+		t.align()
 		d, ok := t.in[t.next].receive()
 		if !ok {
 			return t.rest()
@@ -101,7 +105,13 @@ func (t *sourceTask) rest() (outcome, error) {
 	return t.wait()
 }
 
-func (t *sourceTask) wait() (outcome, error) { return outcome{deadline: t.marks.deadline()}, nil }
+func (t *sourceTask) wait() (outcome, error) {
+	at := t.marks.deadline()
+	if paused := t.pauses.deadline(t.marks.clock.Now()); at == 0 || paused != 0 && paused < at {
+		at = paused
+	}
+	return outcome{deadline: at}, nil
+}
 
 // report tells the source's group how far it has come. A source that has no
 // watermark yet tells nothing, and nobody waits for it (FLINK-32414); nobody waits
@@ -119,15 +129,23 @@ func (t *sourceTask) report() {
 }
 
 // take puts a decoded batch out: the output's batch, which is empty, and the
-// decoder's change places.
+// decoder's change places. The end of the input is of no split.
 func (t *sourceTask) take(d *decoded) error {
+	last := d.last
+	t.announcing = d.announcing
 	if d.ended {
-		t.announcing = false
-		t.end() // the chunk is of no split
-		t.giveBack(d)
-		return nil
+		t.end()
+	} else if err := t.takeOf(t.splitOf(d.split), d); err != nil {
+		return err
 	}
-	split := t.splitOf(d.split)
+	t.in[t.next].giveBack(d)
+	if last {
+		t.next = (t.next + 1) % len(t.in)
+	}
+	return nil
+}
+
+func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
 		if !t.skip && !errors.Is(f.err, errTombstone) {
@@ -137,27 +155,18 @@ func (t *sourceTask) take(d *decoded) error {
 		t.skipped(err)
 	}
 	t.out.batch, d.batch = d.batch, t.out.batch
-	t.marks.stamp(t.out.batch, split.marks)
+	if !split.ended { // one that has ended is still made known after a restore, without records
+		t.marks.stamp(t.out.batch, split.marks)
+	}
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
 	split.position = d.end
-	if t.announcing = d.announcing; d.closed {
+	if d.closed && !split.ended {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
 	}
-	t.giveBack(d)
 	return nil
-}
-
-// giveBack gives a batch back to its decoder, and turns to the next one behind a
-// chunk's last.
-func (t *sourceTask) giveBack(d *decoded) {
-	last := d.last
-	t.in[t.next].giveBack(d)
-	if last {
-		t.next = (t.next + 1) % len(t.in)
-	}
 }
 
 // splitOf finds a split, or makes it known: from now on it holds time back.
@@ -179,6 +188,10 @@ func (t *sourceTask) addSplit(from splitState) *sourceSplit {
 	s := &sourceSplit{name: from.Split, position: from.Position, ended: from.Ended}
 	if !s.ended {
 		s.marks = t.marks.add(from.MaxTime)
+		s.marks.meter.name = s.name
+		if !t.marks.off {
+			t.stats.splits.add(&s.marks.meter)
+		}
 	}
 	t.splits = append(t.splits, s)
 	return s

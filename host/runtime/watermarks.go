@@ -37,10 +37,18 @@ type splitMarks struct {
 	idler  stream.IdleTimer
 	owed   bool // it is idle, and there was no room to say so
 	idle   bool
+	meter  splitMeter
 }
 
 // periodicMillis is Flink's pipeline.auto-watermark-interval.
 const periodicMillis = 200
+
+func (s *splitMarks) setIdle(idle bool) {
+	if idle != s.idle {
+		s.idle = idle
+		s.meter.idle.Store(idle)
+	}
+}
 
 func newWatermarks(s *job.Source, clock stream.Clock, pauses bool, r stream.CombineRules) watermarks {
 	m := watermarks{
@@ -62,12 +70,14 @@ func (m *watermarks) add(max stream.EventTime) *splitMarks {
 		s.idler.Hold(true, m.clock.Now())
 	}
 	m.splits = append(m.splits, s)
+	s.meter.watermark.Store(int64(m.reachedBy(s)))
 	return s
 }
 
 // remove takes a split out that has ended; the others decide from now on.
 func (m *watermarks) remove(b *stream.Batch, s *splitMarks) {
 	m.splits = slices.DeleteFunc(m.splits, func(o *splitMarks) bool { return o == s })
+	s.meter.ended.Store(true)
 	if len(m.splits) > 0 {
 		m.put(b, m.combined.Remove(s.handle))
 	}
@@ -132,6 +142,7 @@ func (m *watermarks) stamp(b *stream.Batch, s *splitMarks) {
 			s.max = max(s.max, b.Time(i))
 		}
 	}
+	s.meter.watermark.Store(int64(m.reachedBy(s)))
 	m.tick(b)
 }
 
@@ -143,7 +154,7 @@ func (m *watermarks) stampOnEvent(b *stream.Batch, s *splitMarks) {
 	if s.max == was {
 		return
 	}
-	s.idle = false
+	s.setIdle(false)
 	if m.combined.Advance(s.handle, m.reachedBy(s)).StatusChange && len(b.Marks) > before {
 		b.Marks = slices.Insert(b.Marks, before, stream.Mark{At: b.Marks[before].At, Kind: stream.MarkActive})
 	}
@@ -196,7 +207,7 @@ func (m *watermarks) emit(b *stream.Batch, s *splitMarks) {
 	if w == stream.MinTime {
 		return
 	}
-	s.idle = false
+	s.setIdle(false)
 	m.put(b, m.combined.Advance(s.handle, w))
 }
 
@@ -212,7 +223,8 @@ func (m *watermarks) settle(b *stream.Batch) (owed bool) {
 }
 
 func (m *watermarks) putIdle(b *stream.Batch, s *splitMarks) {
-	s.owed, s.idle = false, true
+	s.owed = false
+	s.setIdle(true)
 	m.put(b, m.combined.SetIdle(s.handle))
 }
 
@@ -232,6 +244,9 @@ func (m *watermarks) put(b *stream.Batch, out stream.ValveOutput) {
 // end puts out that there is nothing to come: the source is active, at the end
 // of time.
 func (m *watermarks) end(b *stream.Batch) {
+	for _, s := range m.splits {
+		s.meter.ended.Store(true)
+	}
 	m.ended, m.splits = true, nil
 	m.put(b, m.combined.End())
 }

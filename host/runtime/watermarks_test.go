@@ -29,7 +29,7 @@ func newHead(t *testing.T, clock *stillClock, s *job.Source, pauses bool) *headB
 	}
 	limits := Limits{BatchRows: 100, BatchBytes: 1 << 20}
 	b.head = &sourceTask{
-		name: "in", in: []*pipe[*decoded]{b.in}, out: newOutput(limits), check: &checkpoints{started: map[string]int64{}},
+		name: "in", in: []*pipe[*decoded]{b.in}, out: newOutput(limits, newMeter()), check: &checkpoints{started: map[string]int64{}},
 		marks: newWatermarks(s, clock, pauses, stream.CombineRules{}), stats: &SourceStats{}, flush: flushTimer{clock: clock, timeout: 5},
 	}
 	n := &node{}
@@ -44,6 +44,12 @@ func newHead(t *testing.T, clock *stillClock, s *job.Source, pauses bool) *headB
 // read hands the head a batch of records with these times.
 func (b *headBench) read(times ...stream.EventTime) {
 	b.t.Helper()
+	b.readOf("", times...)
+}
+
+// readOf is read for one split of several.
+func (b *headBench) readOf(split string, times ...stream.EventTime) {
+	b.t.Helper()
 	d, ok := b.in.take()
 	if !ok {
 		b.t.Fatal("the head has not taken what it was given")
@@ -52,7 +58,7 @@ func (b *headBench) read(times ...stream.EventTime) {
 	for _, t := range times {
 		d.batch.Append(make(stream.Row, 16), t)
 	}
-	d.ended = false
+	d.ended, d.split = false, split
 	b.in.send(d)
 }
 

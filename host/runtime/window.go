@@ -63,7 +63,7 @@ type windowSide struct {
 
 // StepStats counts what a step has done so far.
 type StepStats struct {
-	Records, Firings, Late, LateDropped atomic.Int64
+	Firings, Late, LateDropped atomic.Int64
 	// LateByMax counts those of Late that are late only because the step's combine
 	// is max: the lowest watermark of its inputs would have let them in.
 	LateByMax atomic.Int64
@@ -105,7 +105,6 @@ func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error
 			return i, o.failed(err, "the record of", b.Time(i))
 		}
 	}
-	o.stats.Records.Add(int64(to - from))
 	return to, nil
 }
 

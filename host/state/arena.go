@@ -8,7 +8,8 @@ import "math/bits"
 type arena struct {
 	chunks [][]byte
 	free   [64][]place
-	used   int // bytes of the last chunk
+	used   int   // bytes of the last chunk
+	live   int64 // bytes of the places that are not free
 }
 
 // place is where a string lies: the chunk's number and the offset in it.
@@ -37,6 +38,7 @@ func (a *arena) put(b []byte) place {
 // reserve finds a place for n bytes, whatever stands there.
 func (a *arena) reserve(n int) place {
 	index, size := class(n)
+	a.live += int64(size)
 	if free := a.free[index]; len(free) > 0 {
 		p := free[len(free)-1]
 		a.free[index] = free[:len(free)-1]
@@ -59,6 +61,7 @@ func (a *arena) at(p place, n int) []byte {
 
 // drop gives the place of a string of n bytes back.
 func (a *arena) drop(p place, n int) {
-	index, _ := class(n)
+	index, size := class(n)
+	a.live -= int64(size)
 	a.free[index] = append(a.free[index], p)
 }

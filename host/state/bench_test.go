@@ -97,6 +97,36 @@ func BenchmarkKeyedSum(b *testing.B) {
 	}
 }
 
+// BenchmarkWindows makes, fires and cleans windows of a thousand keys, each with
+// ten records.
+func BenchmarkWindows(b *testing.B) {
+	s := newSums(b)
+	at, n := int64(0), 0
+	for b.Loop() {
+		at += 10
+		for _, k := range s.keys[:1000] {
+			r := s.Entry(k.Hash(), k, state.Namespace{Start: at, End: at + 10})
+			s.Hold(r, 0)
+			clear(s.Edit(r, 0))
+			s.SetTimer(state.EventTimer, at+9, r)
+			for range 10 {
+				s.SetTimer(state.EventTimer, at+9, r)
+				s.Edit(r, 0)[0]++
+			}
+		}
+		for {
+			_, r, ok := s.PopTimer(state.EventTimer, at+9)
+			if !ok {
+				break
+			}
+			s.Clear(r, 0)
+			n++
+		}
+		s.Release()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/window")
+}
+
 // BenchmarkSlice writes snapshots of all of a million entries, and of one in a
 // hundred.
 func BenchmarkSlice(b *testing.B) {

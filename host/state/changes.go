@@ -58,7 +58,7 @@ func (c *changes) hasRoom(r Ref) {
 
 // touch comes before each change of what an entry holds.
 func (m *Memory) touch(r Ref) {
-	if !m.changes.dirty.has(r) {
+	if m.changes.dirty[r/64]&(1<<(r%64)) == 0 {
 		m.mark(r)
 	}
 }
@@ -79,6 +79,7 @@ func (m *Memory) copyOut(r Ref) {
 // forget comes before an entry is freed.
 func (m *Memory) forget(r Ref) {
 	c := &m.changes
+	c.dirty.unset(r)
 	if c.frozen.has(r) {
 		m.copyOut(r)
 	}
@@ -86,7 +87,6 @@ func (m *Memory) forget(r Ref) {
 		c.fresh.Delete(m.entries[r].group, m.encodeKey(r))
 		c.stored.unset(r)
 	}
-	c.dirty.unset(r)
 }
 
 // write writes an entry as it is now.

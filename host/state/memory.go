@@ -19,6 +19,8 @@ type Memory struct {
 	free           []Ref
 	suspects       []Ref // may hold nothing; looked at in Release
 	live           int
+	timed          int      // timers of all entries
+	entryBytes     int      // of an entry, without its key and its values of variable width
 	values         [][]byte // slabs of slabEntries values
 	keys           arena
 	texts          arena // of the cells of variable width
@@ -68,6 +70,11 @@ type text struct {
 }
 
 const (
+	entryBytes = 64 // of an entry
+	textBytes  = 16 // of a text
+)
+
+const (
 	slabEntries  = 1 << 10
 	tableSlotMin = 1 << 10
 )
@@ -87,7 +94,11 @@ func NewMemory(maxParallelism int, cells ...int) *Memory {
 	for _, bytes := range cells {
 		m.cells = append(m.cells, cell{bytes: bytes, offset: m.stride})
 		m.stride += bytes
+		if bytes == Variable {
+			m.entryBytes += textBytes
+		}
 	}
+	m.entryBytes += entryBytes + m.stride
 	return m
 }
 
@@ -329,11 +340,9 @@ func (m *Memory) Release() {
 
 // Stats implements Backend.
 func (m *Memory) Stats() Stats {
-	s := Stats{Entries: m.live}
-	for i := range m.entries {
-		s.Timers += int(m.entries[i].count)
+	return Stats{
+		Entries: m.live, Timers: m.timed, Bytes: int64(m.live)*int64(m.entryBytes) + m.keys.live + m.texts.live,
 	}
-	return s
 }
 
 // NextTimer implements Backend.

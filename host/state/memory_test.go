@@ -218,6 +218,9 @@ func compare(t *rapid.T, b state.Backend, m *model) {
 	if n := b.Stats().Entries; n != len(cells) {
 		t.Fatalf("%d entries instead of %d: an entry lives while it holds something", n, len(cells))
 	}
+	if n := b.Stats().Bytes; (n > 0) != (len(cells) > 0) {
+		t.Fatalf("%d bytes in %d entries", n, len(cells))
+	}
 	for _, k := range someKeys {
 		for _, ns := range someSpaces {
 			compareEntry(t, b, m, k, ns)
@@ -236,6 +239,35 @@ func compareEntry(t *rapid.T, b state.Backend, m *model, k string, ns state.Name
 	text, ok := m.texts[name]
 	if b.Has(r, 1) != ok || string(b.Value(r, 1)) != text {
 		t.Fatalf("%s: has %v %q, want %v %q", name, b.Has(r, 1), b.Value(r, 1), ok, text)
+	}
+}
+
+// TestBytes: what is counted grows by what is put in and shrinks when that goes.
+func TestBytes(t *testing.T) {
+	if entry, text := state.Sizes(); entry != state.EntryBytes || text != state.TextBytes {
+		t.Errorf("an entry has %d bytes and a text %d", entry, text)
+	}
+	b := state.NewMemory(128, valueBytes, state.Variable)
+	const entries, long = 1000, 10_000
+	for i := range entries {
+		k := key(fmt.Sprint("airport ", i))
+		b.Hold(b.Entry(k.Hash(), k, state.Namespace{}), 0)
+	}
+	few := b.Stats().Bytes
+	if least := int64(entries * (valueBytes + len("airport 0"))); few < least || few > 8*least {
+		t.Errorf("%d bytes in %d entries with keys and values of %d", few, entries, least)
+	}
+	k := key("airport 7")
+	r := b.Entry(k.Hash(), k, state.Namespace{})
+	b.Append(r, 1, make([]byte, long))
+	if more := b.Stats().Bytes - few; more < long || more > 2*long {
+		t.Errorf("%d bytes more with a text of %d", more, long)
+	}
+	b.Clear(r, 0)
+	b.Clear(r, 1)
+	b.Release()
+	if less := few - b.Stats().Bytes; less < valueBytes || less > few/entries*2 {
+		t.Errorf("%d bytes less without an entry, of %d in %d", less, few, entries)
 	}
 }
 

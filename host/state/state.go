@@ -117,7 +117,7 @@ type Backend interface {
 	Restore(key, value []byte) error
 	Restored() error
 
-	// Stats counts what is held.
+	// Stats counts what is held, in a time that does not depend on how much that is.
 	Stats() Stats
 }
 
@@ -125,6 +125,9 @@ type Backend interface {
 type Stats struct {
 	Entries int
 	Timers  int
+	// Bytes is what the entries take in memory, their keys and values included, but
+	// not what the backend keeps free for others to come.
+	Bytes int64
 }
 
 // Putter takes the records of a snapshot. A record's key is the key of the entry

@@ -37,6 +37,7 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 		m.addExtra(d, at, r)
 	}
 	e.count++
+	m.timed++
 	m.timers[d].push(at, r)
 }
 
@@ -77,6 +78,7 @@ func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 	}
 	m.entries[r].used &^= noted
 	m.entries[r].count--
+	m.timed--
 	m.suspect(r)
 	return true
 }

@@ -248,6 +248,7 @@ func TestSinkGoesOn(t *testing.T) {
 	if got := content(t, path); got != "kept\nadded\n" {
 		t.Fatalf("%q", got)
 	}
+	must(t, os.Remove(path))
 	if err := file.NewSink(path, "result.ndjson").Open(handover); err == nil || !strings.Contains(err.Error(), "cannot go on") {
 		t.Errorf("a part file that is gone: %v", err)
 	}

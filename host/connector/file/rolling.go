@@ -27,7 +27,8 @@ type RollingOptions struct {
 //
 // A hand-over names the full parts that have not appeared, and how far the open one
 // was written. Recover has the full ones appear; Open cuts the open one back, and
-// removes what was begun after it.
+// removes what was begun after it: parts that appeared after the checkpoint too, as
+// the job that goes on from an older one writes them again.
 type Rolling struct {
 	dir, shown string
 	options    RollingOptions
@@ -123,7 +124,7 @@ func (s *Rolling) Open(from []byte) (err error) {
 		return fmt.Errorf("cannot write to %s: another run is writing to it (%w)", s.shown, err)
 	}
 	s.state.Full, s.given = nil, 0
-	if err := s.tidy(); err != nil {
+	if err := s.tidy(len(from) > 0); err != nil {
 		return explain(err, "cannot write to", s.shown)
 	}
 	if p := s.state.Open; p.Number > 0 {
@@ -132,25 +133,32 @@ func (s *Rolling) Open(from []byte) (err error) {
 	return nil
 }
 
-// tidy removes parts that were begun after the checkpoint, and finds the next number.
-func (s *Rolling) tidy() error {
+// tidy removes parts that were begun after the checkpoint, if the sink goes on from
+// one, and else finds the next number.
+func (s *Rolling) tidy(restored bool) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
+	open, next := s.state.Open.Number, s.state.Next
 	for _, e := range entries {
 		var n int64
 		name, hidden := strings.CutPrefix(e.Name(), ".")
 		if count, _ := fmt.Sscanf(name, partName, &n); count != 1 {
 			continue
 		}
+		path := filepath.Join(s.dir, e.Name())
 		switch {
-		case !hidden:
+		case n == open && hidden, restored && !hidden && n < next && n != open:
+		case n == open: // it was full, and appeared, after the checkpoint
+			err = os.Rename(path, Part(path))
+		case !restored && !hidden:
 			s.state.Next = max(s.state.Next, n+1)
-		case n != s.state.Open.Number:
-			if err := os.Remove(filepath.Join(s.dir, e.Name())); err != nil {
-				return err
-			}
+		default:
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	s.state.Next = max(s.state.Next, 1)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -28,7 +29,7 @@ type Sink struct {
 	shown  string
 	target string   // that path without symbolic links, once it is open
 	file   *os.File // nil: not open
-	bytes  int64
+	at     handover // what was written so far
 	last   handover // the last one given out
 	done   bool     // the file stands at its name
 }
@@ -54,6 +55,9 @@ func (s *Sink) Open(from []byte) error {
 		return explain(err, "cannot make the folder of", s.shown)
 	}
 	part := Part(s.target)
+	if err := s.copyBack(h); err != nil {
+		return err
+	}
 	f, err := openLocked(part)
 	switch {
 	case errors.Is(err, errLocked):
@@ -61,11 +65,29 @@ func (s *Sink) Open(from []byte) error {
 	case err != nil:
 		return explain(err, "cannot write", s.shown)
 	}
-	s.file, s.bytes, s.last = f, h.bytes, h
+	s.file, s.at, s.last = f, h, h
 	if err := s.cutBack(h.bytes); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(part)) // or a power cut leaves the bytes without a name
+}
+
+// copyBack makes the part file anew if the file has got its name since: a job may go
+// on from a checkpoint before its last one. That the file is the one that this sink
+// wrote is seen by its checksum.
+func (s *Sink) copyBack(h handover) error {
+	part := Part(s.target)
+	if _, err := os.Lstat(part); h.bytes == 0 || !errors.Is(err, fs.ErrNotExist) {
+		return nil // cutBack looks at what is there
+	}
+	written, err := os.ReadFile(s.target)
+	if err != nil || int64(len(written)) < h.bytes || crc32.Checksum(written[:h.bytes], castagnoli) != h.sum {
+		return fmt.Errorf("cannot go on with %s: the checkpoint says that its first %d bytes are written, and neither its part file %s nor such a file in its place is there", s.shown, h.bytes, filepath.Base(part))
+	}
+	if err := os.WriteFile(part, written[:h.bytes], 0o644); err != nil {
+		return explain(err, "cannot write", s.shown)
+	}
+	return nil
 }
 
 // retriesMax bounds how often a part file may change hands while it is opened; each
@@ -143,7 +165,8 @@ func (s *Sink) cutBack(handover int64) error {
 // Write implements connector.Sink.
 func (s *Sink) Write(r *connector.Records) error {
 	n, err := s.file.Write(r.Data)
-	s.bytes += int64(n)
+	s.at.bytes += int64(n)
+	s.at.sum = crc32.Update(s.at.sum, castagnoli, r.Data[:n])
 	if err != nil {
 		return explain(err, "cannot write", s.shown)
 	}
@@ -164,7 +187,8 @@ func (s *Sink) Handover(final bool) ([]byte, error) {
 	if err := s.file.Sync(); err != nil {
 		return nil, explain(err, "cannot write", s.shown)
 	}
-	s.last = handover{bytes: s.bytes, final: final}
+	s.last = s.at
+	s.last.final = final
 	return s.last.append(nil), nil
 }
 
@@ -212,12 +236,15 @@ func (s *Sink) Recover(from []byte) error {
 // handover is where a part file stands.
 type handover struct {
 	bytes int64
-	final bool // nothing will be written any more
+	sum   uint32 // CRC-32C of the bytes
+	final bool   // nothing will be written any more
 }
 
-// handoverBytes is the length of a hand-over: its version, whether it is final, and
-// the bytes of the part file.
-const handoverBytes = 1 + 1 + 8
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// handoverBytes is the length of a hand-over: its version, whether it is final, the
+// bytes of the part file and their checksum.
+const handoverBytes = 1 + 1 + 8 + 4
 
 const handoverVersion = 1
 
@@ -226,7 +253,8 @@ func (h handover) append(b []byte) []byte {
 	if h.final {
 		final = 1
 	}
-	return binary.LittleEndian.AppendUint64(append(b, handoverVersion, final), uint64(h.bytes))
+	b = binary.LittleEndian.AppendUint64(append(b, handoverVersion, final), uint64(h.bytes))
+	return binary.LittleEndian.AppendUint32(b, h.sum)
 }
 
 // readHandover reads what append wrote; nothing stands for the beginning.
@@ -237,7 +265,7 @@ func readHandover(b []byte) (h handover, err error) {
 	if len(b) != handoverBytes || b[0] != handoverVersion || b[1] > 1 || int64(binary.LittleEndian.Uint64(b[2:])) < 0 {
 		return h, errors.New("the checkpoint's hand-over is not one of a file sink of this version")
 	}
-	return handover{bytes: int64(binary.LittleEndian.Uint64(b[2:])), final: b[1] == 1}, nil
+	return handover{bytes: int64(binary.LittleEndian.Uint64(b[2:])), sum: binary.LittleEndian.Uint32(b[10:]), final: b[1] == 1}, nil
 }
 
 // moved moves the part file away, which a change does, and closes it: in this

@@ -39,6 +39,9 @@ func (c *Connection) options() ([]kgo.Opt, error) {
 		kgo.MetadataMinAge(100 * time.Millisecond),
 		kgo.RetryBackoffFn(func(tries int) time.Duration { return backoff(tries) }),
 	}
+	if c.Logger != nil {
+		opts = append(opts, kgo.WithLogger(inner{c.Logger}))
+	}
 	if c.Dialer != nil {
 		dial := c.Dialer
 		if c.TLS != nil {
@@ -66,6 +69,23 @@ func (c *Connection) options() ([]kgo.Opt, error) {
 		}
 	}
 	return opts, nil
+}
+
+// inner tells what the client does, to who wants to know it: its warnings are of what
+// it deals with, and what it cannot deal with is returned.
+type inner struct{ log *slog.Logger }
+
+// Level implements kgo.Logger.
+func (l inner) Level() kgo.LogLevel {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		return kgo.LogLevelInfo
+	}
+	return kgo.LogLevelNone
+}
+
+// Log implements kgo.Logger.
+func (l inner) Log(_ kgo.LogLevel, message string, values ...any) {
+	l.log.Debug("kafka client: "+message, values...)
 }
 
 // over encrypts what a dialer opens.

@@ -93,7 +93,7 @@ func (s *Source) lookUp(ctx context.Context) (found, error) {
 }
 
 // adopt makes splits of partitions that are not known yet, and returns them. They are
-// not in the list of splits until they have been placed.
+// not in the list of splits until they have been placed. Source.mu is held.
 func (s *Source) adopt(f found) []*split {
 	var splits []*split
 	for name, t := range f {

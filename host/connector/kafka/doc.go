@@ -24,6 +24,39 @@
 //	    committed it is durable: until then, going back to an older checkpoint must
 //	    find it as it was.
 //
+// What is promised in which case, and the test that holds it:
+//
+//	two copies of a job run          the newer one goes on; the older one fails, and says why:
+//	                                 TestTwoCopiesOfAJob
+//	an old copy wakes up             it takes no id back: TestAnOldCopyWakesUp
+//	the process ends anywhere        nothing is lost or there twice: TestACrashAtEveryRequest,
+//	                                 TestACrashAtEveryRequestAtLeastOnce,
+//	                                 TestRecoversAfterACrash, TestACrashAfterTheCommit
+//	a request or its answer is lost  it is sent again: TestEveryRequestFailsOnce,
+//	                                 TestEveryRequestOfASourceFailsOnce
+//	the broker is killed             every call waits for it: TestTheBrokerIsKilled,
+//	                                 TestReadsOnAfterTheBrokerWasKilled
+//	a coordinator or leader moves    it is found again: TestCoordinatorsThatMove,
+//	                                 TestLeadersThatMove, TestEveryAnswerIsAnErrorOnce
+//	a checkpoint comes to nothing    the next one covers it: TestACheckpointThatCameToNothing
+//	a checkpoint without records     nothing is handed over: TestAnEmptyTransactionIsNotHandedOver
+//	an id is used again              not before a later checkpoint: TestAnIDRestsUntilALaterCheckpoint,
+//	                                 TestIDsRestWhileCheckpointsComeToNothing
+//	a transaction expires            LostError says how many records: TestATransactionExpiredWhileTheJobWasDown;
+//	                                 before its checkpoint, an error and nothing is lost:
+//	                                 TestATransactionExpiredBeforeItsCheckpoint
+//	the brokers do not know it       LostError: TestAnUnknownTransactionIsLost
+//	epochs run out                   another producer id follows: TestEpochsNearTheirLimit
+//	the job has fewer tasks now      what others left open is given up: TestFewerTasksThanBefore
+//	a record is refused              TopicError names its key or time, and the setting: TestRefusedRecords
+//	a partition or topic is new      it is read from its beginning: TestPartitionsAndTopicsThatAreNew
+//	a topic is deleted, made anew    TopicError names it: TestTopicsThatAreNotThere,
+//	                                 TestATopicThatIsDeletedWhileItIsWritten
+//	records are deleted unread       GoneError says up to where: TestRecordsThatAreGone
+//	transactions that were given up  are passed over, also at the end: TestTransactionsThatWereGivenUp
+//	compaction left gaps             positions lie behind them: TestWhatCompactionLeaves
+//
 // Caveats: message formats older than Kafka 0.11's are not read; replicas of other
-// racks are not read; a request names every partition (no fetch sessions).
+// racks are not read; a request names every partition (no fetch sessions). A split that is
+// paused is not asked for, so its lag is that of when it was.
 package kafka

@@ -4,15 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,57 +16,22 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
-	"github.com/wasmstream/wasmstream/host/internal/needs"
+	"github.com/wasmstream/wasmstream/host/internal/servers"
 )
 
-// broker is a real Kafka of one node.
+// broker is a real Kafka of one node, or a fake one.
 type broker struct {
 	address string
-	dir     string // "": it is somebody else's, and not to be stopped
+	release servers.Release
+	server  *servers.Broker // nil: it is not to be killed
 }
 
-var brokers = struct {
-	sync.Mutex
-	running map[string]*broker
-}{running: map[string]*broker{}}
+// realKafka returns the newest broker, which tests share.
+func realKafka(t testing.TB) *broker { return sharedKafka(t, servers.Kafka4) }
 
-// realKafka returns a broker that tests share: the one that WASMSTREAM_TEST_KAFKA
-// names, or one that is started.
-func realKafka(t testing.TB) *broker {
+func sharedKafka(t testing.TB, r servers.Release) *broker {
 	t.Helper()
-	if address := os.Getenv("WASMSTREAM_TEST_KAFKA"); address != "" {
-		return &broker{address: address}
-	}
-	return ownKafka(t, "4.4.0")
-}
-
-// ownKafka starts a broker of a version, which lasts until all tests are done.
-func ownKafka(t testing.TB, version string, args ...string) *broker {
-	t.Helper()
-	brokers.Lock()
-	defer brokers.Unlock()
-	key := version + strings.Join(args, " ")
-	if b := brokers.running[key]; b != nil {
-		return b
-	}
-	dir, err := os.MkdirTemp("", "wasmstream-kafka-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &broker{dir: dir}
-	b.start(t, append([]string{"--version", version}, args...)...)
-	brokers.running[key] = b
-	return b
-}
-
-func (b *broker) start(t testing.TB, args ...string) {
-	t.Helper()
-	up := kafkaTool(t, "kafka-up")
-	out, err := exec.Command(up, append([]string{"--dir", b.dir}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("kafka-up: %v\n%s", err, out)
-	}
-	b.address = string(regexp.MustCompile(`bootstrap=(\S+)`).FindSubmatch(out)[1])
+	return &broker{address: servers.Shared(t, r).Bootstrap, release: r}
 }
 
 // eachKafka runs a test with the newest broker, and where all are asked for with those
@@ -82,38 +42,33 @@ func eachKafka(t *testing.T, test func(t *testing.T, b *broker)) {
 	if os.Getenv("WASMSTREAM_TEST_KAFKA_ALL") == "" && os.Getenv("CI") == "" {
 		return
 	}
-	t.Run("4.4 TV1", func(t *testing.T) { test(t, ownKafka(t, "4.4.0", "--feature", "transaction.version=1")) })
-	t.Run("4.4 TV0", func(t *testing.T) { test(t, ownKafka(t, "4.4.0", "--feature", "transaction.version=0")) })
-	t.Run("3.9", func(t *testing.T) { test(t, ownKafka(t, "3.9.2")) })
+	t.Run("4.4 TV1", func(t *testing.T) { test(t, sharedKafka(t, servers.Kafka4TV1)) })
+	t.Run("4.4 TV0", func(t *testing.T) { test(t, sharedKafka(t, servers.Kafka4TV0)) })
+	t.Run("3.9", func(t *testing.T) { test(t, sharedKafka(t, servers.Kafka39)) })
 }
 
-// restartable returns a broker that a test may kill.
+// restartable returns a broker of the same release that the test may kill.
 func restartable(t testing.TB, b *broker) *broker {
-	if b.dir != "" {
-		return b
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a broker takes 10 s to come back after a crash")
 	}
-	return ownKafka(t, "4.4.0")
+	server := servers.Start(t, servers.Options{Release: b.release})
+	return &broker{address: server.Bootstrap, release: b.release, server: server}
 }
 
-// kill ends the broker as a crash does, and waits until it is gone.
+// kill ends the broker as a crash does.
 func (b *broker) kill(t testing.TB) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.dir, "kafka.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL)
-	eventually(t, "the broker to be gone", func() bool {
-		c, err := net.DialTimeout("tcp", b.address, time.Second)
-		if err == nil {
-			c.Close()
-		}
-		return err != nil
-	})
+	must(t, b.server.Kill())
+}
+
+// restart starts a broker that was killed on what it left.
+func (b *broker) restart(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	must(t, b.server.Restart(ctx))
 }
 
 // eventually asks until it is so.
@@ -136,33 +91,6 @@ func (b *broker) transactionState(t testing.TB, admin *kadm.Client, id string) s
 	return all[id].State
 }
 
-func kafkaTool(t testing.TB, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../../../../../../work/shared/tools", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		needs.Tool(t, name)
-		return name
-	}
-	return path
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, b := range brokers.running {
-		stop(b.dir)
-		os.RemoveAll(b.dir)
-	}
-	os.Exit(code)
-}
-
-func stop(dir string) {
-	down, _ := filepath.Abs("../../../../../../work/shared/tools/kafka-down")
-	_ = exec.Command(down, "--dir", dir).Run()
-}
-
 // client connects to a broker, as a user of it would.
 func (b *broker) client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
@@ -174,15 +102,12 @@ func (b *broker) client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-var topicsMade int
+var topicsMade atomic.Int64
 
 // topic makes a topic of the test's own.
 func (b *broker) topic(t testing.TB, partitions int32, config ...string) string {
 	t.Helper()
-	brokers.Lock()
-	topicsMade++
-	name := fmt.Sprintf("%s-%d-%d", regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(t.Name(), "-"), topicsMade, time.Now().UnixNano()%1e6)
-	brokers.Unlock()
+	name := fmt.Sprintf("%s-%d-%d", regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(t.Name(), "-"), topicsMade.Add(1), time.Now().UnixNano()%1e6)
 	settings := map[string]*string{}
 	for _, c := range config {
 		k, v, _ := strings.Cut(c, "=")

@@ -136,6 +136,7 @@ const (
 	defaultTransactionTimeout = 15 * time.Minute
 	lingerSoon                = 2 * time.Millisecond
 	lingerForMore             = 20 * time.Millisecond
+	lingerMax                 = time.Minute // the client's
 )
 
 // problems gathers what is wrong with options.
@@ -224,6 +225,7 @@ func (o *SinkOptions) Validate() error {
 	_, known := codecs[o.Compression]
 	p.when(!known, "compression: %q is none of none, gzip, snappy, lz4, zstd", o.Compression)
 	p.when(o.Linger < 0, "linger: %v is negative", o.Linger)
+	p.when(o.Linger > lingerMax, "linger: %v is too long; the most is %v", o.Linger, lingerMax)
 	p.when(o.BatchBytesMax < 0, "batch-bytes-max: %d is negative", o.BatchBytesMax)
 	p.when(o.BufferBytesMax < 0, "buffer-bytes-max: %d is negative", o.BufferBytesMax)
 	return p.err("kafka sink")

@@ -1,15 +1,19 @@
 package kafka_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
@@ -229,21 +233,136 @@ func TestNoneCountsWhatItLoses(t *testing.T) {
 	wantSettled(t, b, topic, "short")
 }
 
-func TestInterruptEndsWhatWaits(t *testing.T) {
-	b := realKafka(t)
-	away := b.connection()
-	away.Brokers = []string{"127.0.0.1:1"}
-	o := b.exactly("t")
-	o.Connection = away
-	for name, call := range map[string]func(*kafka.Sink) error{
-		"Recover": func(s *kafka.Sink) error { return s.Recover([]byte("kafka-transactions 1\n1 1 2 3 id\n")) },
-		"Open":    func(s *kafka.Sink) error { return s.Open(nil) },
-	} {
-		s := newSink(t, o)
-		time.AfterFunc(100*time.Millisecond, s.Interrupt)
-		start := time.Now()
-		if err := call(s); err == nil || time.Since(start) > 10*time.Second {
-			t.Errorf("%s returned %v after %v", name, err, time.Since(start))
+// interrupted wants a call to end soon after Interrupt, with an error.
+func interrupted(t *testing.T, name string, s *kafka.Sink, call func() error) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case err := <-done:
+		t.Errorf("%s did not wait: %v", name, err)
+		return
+	case <-time.After(200 * time.Millisecond):
+	}
+	s.Interrupt()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Errorf("%s returned without an error", name)
 		}
+	case <-time.After(5 * time.Second):
+		t.Errorf("%s still waits after Interrupt", name)
+	}
+	must(t, s.Close())
+}
+
+func TestInterruptEndsWhatWaits(t *testing.T) {
+	away := kafka.SinkOptions{Connection: kafka.Connection{Brokers: []string{"127.0.0.1:1"}}, Topic: "t", Delivery: kafka.ExactlyOnce, TransactionalIDPrefix: "p"}
+	s := newSink(t, away)
+	interrupted(t, "Recover", s, func() error { return s.Recover([]byte("kafka-transactions 1\n1 1 2 3 id\n")) })
+	s = newSink(t, away)
+	interrupted(t, "Open", s, func() error { return s.Open(nil) })
+
+	for _, delivery := range []kafka.Delivery{kafka.ExactlyOnce, kafka.AtLeastOnce} {
+		// ready is a sink with a record, whose broker goes away.
+		ready := func(before func(*kafka.Sink)) *kafka.Sink {
+			c, b := fakeOf(t, 1, 1)
+			o := b.exactly("t")
+			o.BufferBytesMax = 10_000
+			if o.Delivery = delivery; delivery != kafka.ExactlyOnce {
+				o.TransactionalIDPrefix = ""
+			}
+			s := openSink(t, o, nil)
+			must(t, s.Write(records([]string{"a"})))
+			before(s)
+			c.Close()
+			return s
+		}
+		nothing := func(*kafka.Sink) {}
+		handed := func(s *kafka.Sink) { handOver(t, s) }
+		s := ready(handed)
+		interrupted(t, "Write", s, func() error {
+			for {
+				if err := s.Write(records([]string{strings.Repeat("x", 5000)})); err != nil {
+					return err
+				}
+			}
+		})
+		s = ready(nothing)
+		interrupted(t, "Handover", s, func() error {
+			must(t, s.Write(records([]string{"b"})))
+			_, err := s.Handover(false)
+			return err
+		})
+		if delivery == kafka.ExactlyOnce {
+			s = ready(handed)
+			interrupted(t, "Commit", s, s.Commit)
+		}
+	}
+}
+
+func TestATopicThatIsDeletedWhileItIsWritten(t *testing.T) {
+	b := realKafka(t)
+	for _, options := range []func(string) kafka.SinkOptions{b.atLeast, b.exactly} {
+		topic := b.topic(t, 1)
+		s := openSink(t, options(topic), nil)
+		again(t, s, "a")
+		_, err := kadm.NewClient(b.client(t)).DeleteTopic(context.Background(), topic)
+		must(t, err)
+		for err = nil; err == nil; {
+			if err = s.Write(records([]string{"b"})); err == nil {
+				_, err = s.Handover(false)
+			}
+		}
+		var of *kafka.TopicError
+		if !errors.As(err, &of) || of.Topic != topic || !strings.Contains(err.Error(), "deleted") {
+			t.Error(err)
+		}
+	}
+}
+
+// What is written at least once is read soon: 20 records a ms for two seconds.
+func TestLatencyAtLeastOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures")
+	}
+	b := realKafka(t)
+	topic := b.topic(t, 3)
+	s := openSink(t, b.atLeast(topic), nil)
+	src, err := kafka.NewSource(b.live(topic))
+	must(t, err)
+	defer src.Close()
+	must(t, src.Open(nil))
+	var late []time.Duration
+	const rounds, warm = 500, 400 * time.Millisecond
+	start := time.Now()
+	go func() {
+		for i := range rounds {
+			<-time.After(time.Until(start.Add(time.Duration(i) * 4 * time.Millisecond)))
+			var values []string
+			for range 80 {
+				values = append(values, strconv.FormatInt(int64(time.Since(start)), 10))
+			}
+			if s.Write(records(values, values...)) != nil {
+				return
+			}
+		}
+	}()
+	var c connector.Chunk
+	for len(late) < 80*rounds {
+		must(t, src.Read(&c))
+		now, from := time.Since(start), uint32(0)
+		for _, end := range c.Ends {
+			sent, _ := strconv.ParseInt(string(c.Data[from:end]), 10, 64)
+			if late = append(late, now-time.Duration(sent)); sent < int64(warm) {
+				late[len(late)-1] = 0 // connections are being made
+			}
+			from = end
+		}
+	}
+	slices.Sort(late)
+	t.Logf("p50 %v, p99 %v, p99.9 %v", late[len(late)/2], late[len(late)*99/100], late[len(late)*999/1000])
+	if p99 := late[len(late)*99/100]; p99 > time.Second { // the aim is 25 ms, on a machine of its own
+		t.Errorf("p99 is %v", p99)
 	}
 }

@@ -247,6 +247,32 @@ func TestAnIDRestsUntilALaterCheckpoint(t *testing.T) {
 	}
 }
 
+// Ids that one checkpoint committed rest while the next ones come to nothing: a crash
+// would go back to it, and commit them again.
+func TestIDsRestWhileCheckpointsComeToNothing(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		want := numbered("v", 2)
+		must(t, s.Write(records(want[:1])))
+		handOver(t, s)
+		must(t, s.Write(records(want[1:])))
+		newest := handOver(t, s)
+		must(t, s.Commit())
+		for range 4 {
+			must(t, s.Write(records([]string{"given up"})))
+			for _, id := range idsOf(handOver(t, s), topic) {
+				if slices.Contains(idsOf(newest, topic), id) {
+					t.Errorf("%s is used again", id)
+				}
+			}
+		}
+		must(t, s.Close())
+		openSink(t, b.exactly(topic), newest)
+		wantSettled(t, b, topic, want...)
+	})
+}
+
 func TestTwoCopiesOfAJob(t *testing.T) {
 	eachKafka(t, func(t *testing.T, b *broker) {
 		topic := b.topic(t, 1)
@@ -280,6 +306,43 @@ func TestTwoCopiesOfAJob(t *testing.T) {
 		must(t, second.Close())
 		openSink(t, b.exactly(topic), handover)
 		wantSettled(t, b, topic, "second")
+	})
+}
+
+// A copy that wakes up late does not take ids back, whatever it holds of them: a client
+// or none yet, a commit that it made by hand, or an id beyond the pool.
+func TestAnOldCopyWakesUp(t *testing.T) {
+	eachKafka(t, func(t *testing.T, b *broker) {
+		for before := range 6 {
+			topic := b.topic(t, 1)
+			var want []string
+			first := openSink(t, b.exactly(topic), nil)
+			for i := range before {
+				must(t, first.Write(records([]string{fmt.Sprint("v", i)})))
+				handOver(t, first)
+				if before < 4 {
+					must(t, first.Commit())
+					want = append(want, fmt.Sprint("v", i))
+				}
+			}
+			second := openSink(t, b.exactly(topic), nil)
+			for i := range 4 {
+				must(t, second.Write(records([]string{fmt.Sprint("w", i)})))
+				want = append(want, fmt.Sprint("w", i))
+				handOver(t, second) // of checkpoints that come late
+			}
+			err := first.Write(records([]string{"late"}))
+			if err == nil {
+				_, err = first.Handover(false)
+			}
+			var fenced *kafka.FencedError
+			if !errors.As(err, &fenced) {
+				t.Errorf("after %d checkpoints the first copy goes on: %v", before, err)
+			}
+			must(t, first.Abort())
+			must(t, second.Commit())
+			wantSettled(t, b, topic, want...)
+		}
 	})
 }
 

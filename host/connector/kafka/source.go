@@ -147,7 +147,9 @@ func (s *Source) open(ctx context.Context, at []connector.SplitPosition) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
 	splits := s.adopt(found)
+	s.mu.Unlock()
 	positions, err := s.positions(at)
 	if err != nil {
 		return err
@@ -305,7 +307,8 @@ func (s *Source) announce(c *connector.Chunk) (bool, error) {
 	case s.announced < len(s.splits):
 		p := s.splits[s.announced]
 		s.announced++
-		c.Split, c.Start, c.Next, c.Ended = p.name, p.at, p.at, p.ended
+		p.sign(c)
+		c.Start, c.Next, c.Ended, c.Announcing = p.at, p.at, p.ended, s.announced < len(s.splits)
 		return true, nil
 	case s.options.Bounded && s.answer == nil && !slices.ContainsFunc(s.splits, func(p *split) bool { return !p.ended }):
 		return false, io.EOF
@@ -349,7 +352,8 @@ func (s *Source) hand(c *connector.Chunk) (bool, error) {
 	if c.Fault != nil {
 		next.Record++
 	}
-	c.Split, c.Start, c.Next = p.name, from, next
+	p.sign(c)
+	c.Start, c.Next = from, next
 	if len(c.Offsets) > 0 {
 		c.Start.Offset = c.Offsets[0]
 	}

@@ -54,6 +54,11 @@ func parseSplit(name string) (topic string, partition int32, err error) {
 	return topic, int32(n), nil
 }
 
+// sign says in a chunk whose it is.
+func (s *split) sign(c *connector.Chunk) {
+	c.Split, c.Topic, c.Partition = s.name, s.topic.name, s.partition
+}
+
 // moveTo notes where the reader stands.
 func (s *split) moveTo(p connector.Position) {
 	s.at = p

@@ -114,30 +114,45 @@ func (t *transactions) oldClient() (*kgo.Client, error) {
 	return kgo.NewClient(append(opts, kgo.MaxVersions(versions))...)
 }
 
-// end commits or aborts, until the broker says that it is decided.
-func (t *transactions) end(ctx context.Context, p pending, commit bool) error {
+// holder is the producer that a transaction id was given to last.
+type holder struct {
+	producer int64
+	epoch    int16
+}
+
+// nobody holds an id that was never used.
+var nobody = holder{-1, -1}
+
+// end commits or aborts, until the broker says that it is decided. It returns who
+// holds the id then.
+func (t *transactions) end(ctx context.Context, p pending, commit bool) (holder, error) {
+	h := holder{p.producer, p.epoch}
 	if err := t.learn(ctx); err != nil {
-		return err
+		return h, err
 	}
-	return t.persist(ctx, fmt.Sprintf("transaction %s could not be ended", p.id), func() error {
+	err := t.persist(ctx, fmt.Sprintf("transaction %s could not be ended", p.id), func() error {
 		request := kmsg.NewPtrEndTxnRequest()
 		request.TransactionalID, request.ProducerID, request.ProducerEpoch, request.Commit = p.id, p.producer, p.epoch, commit
 		response, err := request.RequestWith(ctx, t.ends)
 		if err != nil {
 			return err
 		}
+		if response.ProducerID >= 0 { // from version 5 on each end takes an epoch
+			h = holder{response.ProducerID, response.ProducerEpoch}
+		}
 		return kerr.ErrorForCode(response.ErrorCode)
 	})
+	return h, err
 }
 
 // commit commits a transaction that a checkpoint counts. That it cannot be is a
 // LostError (S).
-func (t *transactions) commit(ctx context.Context, p pending) error {
-	err := t.end(ctx, p, true)
+func (t *transactions) commit(ctx context.Context, p pending) (holder, error) {
+	h, err := t.end(ctx, p, true)
 	if reason := lostBecause(err); reason != "" {
-		return &LostError{ID: p.id, Epoch: p.epoch, Records: p.records, Reason: reason, Err: err}
+		return h, &LostError{ID: p.id, Epoch: p.epoch, Records: p.records, Reason: reason, Err: err}
 	}
-	return err
+	return h, err
 }
 
 // lostBecause says what the answer to a commit means; "" if it does not mean that
@@ -155,8 +170,8 @@ func lostBecause(err error) string {
 }
 
 // fence gives up what is open under an id, and locks out whoever used it before.
-func (t *transactions) fence(ctx context.Context, id string, timeout time.Duration) error {
-	return t.persist(ctx, fmt.Sprintf("transaction id %s could not be taken", id), func() error {
+func (t *transactions) fence(ctx context.Context, id string, timeout time.Duration) (h holder, err error) {
+	err = t.persist(ctx, fmt.Sprintf("transaction id %s could not be taken", id), func() error {
 		request := kmsg.NewPtrInitProducerIDRequest()
 		request.TransactionalID = &id
 		request.TransactionTimeoutMillis = int32(timeout.Milliseconds())
@@ -165,8 +180,34 @@ func (t *transactions) fence(ctx context.Context, id string, timeout time.Durati
 		if err != nil {
 			return err
 		}
+		h = holder{response.ProducerID, response.ProducerEpoch}
 		return kerr.ErrorForCode(response.ErrorCode)
 	})
+	return h, err
+}
+
+// holds says whether an id is still held by whom it was given to. Brokers before 3.0
+// do not tell, and are believed.
+func (t *transactions) holds(ctx context.Context, id string, h holder) (still bool, err error) {
+	err = t.persist(ctx, fmt.Sprintf("it is not known who holds transaction id %s", id), func() error {
+		all, err := kadm.NewClient(t.client).DescribeTransactions(ctx, id)
+		if err != nil {
+			return shardError(err)
+		}
+		d, there := all[id]
+		switch {
+		case !there || errors.Is(d.Err, kerr.TransactionalIDNotFound):
+			still = true // nobody took it, or the brokers forgot it
+		case errors.Is(d.Err, kerr.UnsupportedVersion):
+			still = true
+		case d.Err != nil:
+			return d.Err
+		default:
+			still = h == holder{d.ProducerID, d.ProducerEpoch}
+		}
+		return nil
+	})
+	return still, err
 }
 
 // list returns the ids that the cluster knows and that begin with the prefix and a

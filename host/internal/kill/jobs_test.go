@@ -131,21 +131,21 @@ func TestKillKafka(t *testing.T) {
 				Prefix: servers.Name(t), Delivery: "exactly-once", Testdata: testdata(t),
 			}
 			var r Report
-			o, err := j.Run(t.Context(), c, seed, kills*3/4, &r)
+			o, err := j.Run(t.Context(), c, seed, kills, &r)
 			if err != nil {
 				t.Error(err)
 			}
 			t.Logf("%d records in, %d tumbling windows and %d sessions out; %s from the last kill until all were there",
 				o.Records, o.Tumbling, o.Sessions, o.Settled.Round(time.Millisecond))
 			if !t.Failed() {
-				killBounded(t, c, j, seed, kills, &r)
+				killBounded(t, c, j, seed, kills+(kills+3)/4, &r)
 			}
 			tell(t, &r)
 		})
 	}
 }
 
-// killBounded makes the rest of the kills while the job comes to the end of its input again and again.
+// killBounded goes on until there are so many kills, while the job comes to the end of its input again and again.
 func killBounded(t *testing.T, c Command, j KafkaJob, seed uint64, kills int, r *Report) {
 	t.Helper()
 	j.In = j.Broker.Topic(t, Partitions)

@@ -81,6 +81,7 @@ var libraries = []library{
 	{"golang.org/x/tools/txtar", []string{"host/scenario"}, false},
 	{"github.com/google/go-cmp", []string{"host/scenario"}, false},
 	{"github.com/twmb/franz-go", []string{"host/connector/kafka"}, false},
+	{"github.com/prometheus/client_golang", []string{"host/server"}, false},
 }
 
 func layerOf(dir string) *layer {

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
+)
+
+// interrupted is a folder with the hourly-delays job after some checkpoints, killed
+// behind the newest; and that one and the one before it.
+func interrupted(t *testing.T) (dir string, newest, before *checkpoint.Manifest) {
+	t.Helper()
+	dir = keptJob(t, "")
+	for range 4 {
+		if !runKilled(t, dir, "note-after:1") {
+			t.Fatal("the run came to its end without a checkpoint")
+		}
+	}
+	store, err := folder.OpenReadOnly(folder.OS{}, filepath.Join(dir, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := checkpoint.Recover(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before, err = checkpoint.LoadManifest(store, checkpoint.ManifestName(r.Manifest.History, r.Manifest.Epoch-1)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, r.Manifest, before
+}
+
+// damages are what can happen to a file.
+var damages = map[string]func(path string) error{
+	"a flipped bit": func(path string) error {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		b[len(b)/2] ^= 4
+		return os.WriteFile(path, b, 0o644)
+	},
+	"cut short": func(path string) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		return os.Truncate(path, info.Size()*2/3)
+	},
+	"missing": os.Remove,
+}
+
+// TestDamagedCheckpoints damages each file that the newest checkpoint has for itself:
+// a run names the file, goes on from the checkpoint before, and its result is right.
+func TestDamagedCheckpoints(t *testing.T) {
+	dir, newest, before := interrupted(t)
+	own := []string{checkpoint.ManifestName(newest.History, newest.Epoch)}
+	for _, name := range newest.FileNames() {
+		if !slices.Contains(before.FileNames(), name) {
+			own = append(own, name)
+		}
+	}
+	if len(own) < 2 {
+		t.Fatalf("the newest checkpoint has no file of its own beside %v", own)
+	}
+	for _, name := range own {
+		for how, damage := range damages {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				copied := t.TempDir()
+				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+					t.Fatal(err)
+				}
+				if err := damage(filepath.Join(copied, "state", name)); err != nil {
+					t.Fatal(err)
+				}
+				run(t, copied, "run", "job.yaml").expect(t, exitOK, "a checkpoint is damaged and is passed over", name,
+					fmt.Sprintf("from_epoch=%d to_epoch=%d", before.Epoch, newest.Epoch))
+				checkHourly(t, copied)
+			})
+		}
+	}
+}
+
+// TestAFileOfAllCheckpointsIsDamaged: there is nothing to go on from, and starting
+// anew is not for the run to decide.
+func TestAFileOfAllCheckpointsIsDamaged(t *testing.T) {
+	dir, newest, _ := interrupted(t)
+	base := newest.FileNames()[0]
+	if err := damages["a flipped bit"](filepath.Join(dir, "state", base)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "run", "job.yaml").expect(t, exitBadInput, base+" is damaged", "no checkpoint of history 1 is sound", "--fresh")
+	run(t, dir, "run", "job.yaml", "--fresh").expect(t, exitOK)
+	checkHourly(t, dir)
+}
+
+// TestTwoCopiesOfAJob: a second run of a job that runs already is refused, names the
+// folder and the other process, and leaves that one alone.
+func TestTwoCopiesOfAJob(t *testing.T) {
+	t.Parallel()
+	dir := keptJob(t, "restart: none\n")
+	text, pipe := read(t, filepath.Join(dir, "job.yaml")), filepath.Join(dir, "flights.ndjson")
+	flights, err := filepath.Abs(filepath.Join(testdata, "flights-20k.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "job.yaml"), strings.Replace(text, flights, pipe, 1))
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Skip(err) // a file system without named pipes
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	first := command(ctx, dir, "run", "job.yaml")
+	stderr, err := first.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	if line, err := said.ReadString('\n'); err != nil || !strings.Contains(line, "job started") {
+		t.Fatalf("%v\n%s", err, line)
+	}
+	input, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := []byte(read(t, flights))
+	if _, err := input.Write(records[:len(records)/2]); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"job.yaml"}, {"job.yaml", "--fresh"}, {"job.yaml", "--restore", "state"}} {
+		run(t, dir, append([]string{"run"}, args...)...).expect(t, exitBadInput, "state", fmt.Sprintf("process %d is using it", first.Process.Pid))
+	}
+	// Another lineage has a folder of its own, but the result is the same file.
+	run(t, dir, "run", "job.yaml", "--lineage", "other").expect(t, 1, "another run is writing it")
+	if _, err := input.Write(records[len(records)/2:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(said)
+	if err := first.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, rest)
+	}
+	checkHourly(t, dir)
+}

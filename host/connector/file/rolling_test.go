@@ -1,0 +1,256 @@
+package file_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmstream/wasmstream/host/connector/file"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// handClock is moved by the test.
+type handClock struct{ now stream.ProcTime }
+
+func (c *handClock) Now() stream.ProcTime          { return c.now }
+func (c *handClock) Alarm(stream.ProcTime, func()) {}
+
+// visible is what readers of the folder see: the parts in the order of their names.
+func visible(t *testing.T, dir string) (parts []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "part-*.ndjson"))
+	must(t, err)
+	for _, name := range names { // sorted
+		parts = append(parts, content(t, name))
+	}
+	return parts
+}
+
+func rolling(dir string, clock *handClock, size int64, interval time.Duration) *file.Rolling {
+	return file.NewRolling(dir, "shown", file.RollingOptions{SizeBytes: size, Interval: interval, Clock: clock})
+}
+
+func handOver(t *testing.T, s *file.Rolling, final bool) []byte {
+	t.Helper()
+	h, err := s.Handover(final)
+	must(t, err)
+	return h
+}
+
+// TestRollingBySize: a part takes no more once it has the bytes, and appears with the
+// commit after that.
+func TestRollingBySize(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 10, time.Hour)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("123456789\nabc\ndef\nghi\n")))
+	if got := visible(t, dir); len(got) != 0 {
+		t.Errorf("%q is there before a checkpoint", got)
+	}
+	handOver(t, s, false)
+	must(t, s.Commit())
+	if got := visible(t, dir); fmt.Sprint(got) != fmt.Sprint([]string{"123456789\n", "abc\ndef\nghi\n"}) {
+		t.Errorf("%q", got)
+	}
+	must(t, s.Write(records("x\n")))
+	handOver(t, s, true)
+	must(t, s.Commit())
+	if got := visible(t, dir); len(got) != 3 || got[2] != "x\n" {
+		t.Errorf("%q", got)
+	}
+	must(t, s.Close())
+}
+
+// TestRollingByAge: a part that is old enough appears with the next checkpoint.
+func TestRollingByAge(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{now: 1000}
+	s := rolling(dir, clock, 1<<20, time.Minute)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("a\n")))
+	for _, step := range []struct {
+		now  stream.ProcTime
+		want int
+	}{{1000 + 59_999, 0}, {1000 + 60_000, 1}} {
+		clock.now = step.now
+		handOver(t, s, false)
+		must(t, s.Commit())
+		if got := visible(t, dir); len(got) != step.want {
+			t.Errorf("at %d: %q", step.now, got)
+		}
+	}
+	must(t, s.Close())
+}
+
+// TestRollingCrashes writes numbered lines, with a crash at any place: what readers
+// see are the lines up to some place, each once, and at the end all of them.
+func TestRollingCrashes(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+		const lines = 200
+		var checkpoint []byte
+		counted := 0 // lines in the checkpoint
+		for counted < lines {
+			s := rolling(dir, clock, 40, time.Hour)
+			must(t, s.Recover(checkpoint))
+			must(t, s.Open(checkpoint))
+			for n := counted; n < lines && random.IntN(40) > 0; {
+				more := min(n+1+random.IntN(10), lines)
+				var b strings.Builder
+				for ; n < more; n++ {
+					fmt.Fprintf(&b, "%d\n", n)
+				}
+				must(t, s.Write(records(b.String())))
+				if n < lines && random.IntN(3) > 0 {
+					continue
+				}
+				checkpoint, counted = handOver(t, s, n == lines), n // durable from here on
+				if random.IntN(3) > 0 {
+					must(t, s.Commit())
+				}
+			}
+			s.Kill()
+			checkPrefix(t, seed, visible(t, dir), lines)
+		}
+		s := rolling(dir, clock, 40, time.Hour)
+		must(t, s.Recover(checkpoint))
+		if got := checkPrefix(t, seed, visible(t, dir), lines); got != lines {
+			t.Fatalf("seed %d: %d lines in the end", seed, got)
+		}
+	}
+}
+
+// TestRollingGoesOn: what an open part has beyond its hand-over is cut off, also if
+// less is written this time.
+func TestRollingGoesOn(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 100, time.Hour)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("kept\n")))
+	handover := handOver(t, s, false)
+	must(t, s.Write(records("forgotten\n")))
+	s.Kill()
+	s = rolling(dir, clock, 100, time.Hour)
+	must(t, s.Recover(handover))
+	must(t, s.Open(handover))
+	must(t, s.Write(records("added\n")))
+	handOver(t, s, true)
+	must(t, s.Commit())
+	if got := fmt.Sprint(visible(t, dir)); got != "[kept\nadded\n]" {
+		t.Errorf("%q", got)
+	}
+}
+
+func checkPrefix(t *testing.T, seed uint64, parts []string, most int) int {
+	t.Helper()
+	var want strings.Builder
+	text := strings.Join(parts, "")
+	n := strings.Count(text, "\n")
+	for i := range n {
+		fmt.Fprintf(&want, "%d\n", i)
+	}
+	if text != want.String() || n > most {
+		t.Fatalf("seed %d: readers see %q", seed, text)
+	}
+	return n
+}
+
+// TestRollingGoesBack: a job that goes on from a checkpoint before one that was
+// committed writes its lines again, and readers do not see any twice.
+func TestRollingGoesBack(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 6, time.Hour)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("a\nb\nc\nd\n"))) // the first part is full
+	older := handOver(t, s, false)
+	must(t, s.Commit())
+	must(t, s.Write(records("e\nf\ng\nh\ni\nj\n")))
+	handOver(t, s, false)
+	must(t, s.Commit())
+	if got := visible(t, dir); len(got) != 3 {
+		t.Fatalf("%q", got)
+	}
+	s.Kill()
+	s = rolling(dir, clock, 6, time.Hour)
+	must(t, s.Recover(older))
+	must(t, s.Open(older))
+	must(t, s.Write(records("e\nf\ng\n")))
+	handOver(t, s, true)
+	must(t, s.Commit())
+	if got := strings.Join(visible(t, dir), ""); got != "a\nb\nc\nd\ne\nf\ng\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestRollingRefuses(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 4, time.Hour)
+	must(t, s.Open(nil))
+	if err := rolling(dir, clock, 4, time.Hour).Open(nil); err == nil || !strings.Contains(err.Error(), "another run is writing to it") {
+		t.Errorf("a second run: %v", err)
+	}
+	must(t, s.Write(records("full\n")))
+	lost := handOver(t, s, false)
+	s.Kill()
+	must(t, os.Remove(filepath.Join(dir, ".part-0000000001.ndjson.part")))
+	if err := rolling(dir, clock, 4, time.Hour).Recover(lost); err == nil || !strings.Contains(err.Error(), "is lost") {
+		t.Errorf("a part that is gone: %v", err)
+	}
+	for _, bad := range []string{"x", "{}", `{"version":2}`} {
+		if err := rolling(dir, clock, 4, time.Hour).Recover([]byte(bad)); err == nil {
+			t.Errorf("hand-over %q is taken", bad)
+		}
+	}
+}
+
+// TestSinkRecovers: the file of a final hand-over is put in place by a later run, or
+// was already; one that is nowhere is said to be lost.
+func TestSinkRecovers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result.ndjson")
+	killed := file.NewSink(path, "result.ndjson")
+	must(t, killed.Open(nil))
+	must(t, killed.Write(records("a\nb\n")))
+	half, err := killed.Handover(false)
+	must(t, err)
+	must(t, killed.Write(records("c\n")))
+	final, err := killed.Handover(true)
+	must(t, err)
+	killed.Kill()
+
+	must(t, file.NewSink(path, "result.ndjson").Recover(half)) // has nothing to do
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file that is not complete was put in place")
+	}
+	// A job that goes on from before the end has the lines of before in its part file.
+	must(t, file.NewSink(path, "result.ndjson").Recover(final))
+	back := file.NewSink(path, "result.ndjson")
+	must(t, back.Open(half))
+	must(t, back.Write(records("d\n")))
+	back.Kill()
+	if got := content(t, partOf(path)); got != "a\nb\nd\n" {
+		t.Errorf("the part file is %q", got)
+	}
+	must(t, os.Remove(partOf(path)))
+	must(t, os.WriteFile(path, []byte("another file\n"), 0o600))
+	if err := file.NewSink(path, "result.ndjson").Open(half); err == nil || !strings.Contains(err.Error(), "neither its part file") {
+		t.Errorf("another file in its place: %v", err)
+	}
+	must(t, os.WriteFile(path, []byte("a\nb\nc\n"), 0o600))
+	for range 2 {
+		again := file.NewSink(path, "result.ndjson")
+		must(t, again.Recover(final))
+		must(t, again.Open(final))
+		must(t, again.Close())
+		if got := content(t, path); got != "a\nb\nc\n" {
+			t.Errorf("%q", got)
+		}
+	}
+	must(t, os.Remove(path))
+	if err := file.NewSink(path, "result.ndjson").Recover(final); err == nil || !strings.Contains(err.Error(), "is lost") {
+		t.Errorf("error %v", err)
+	}
+}
