@@ -89,7 +89,7 @@ func (k *kafkaRun) fated(ctx context.Context) error {
 	for i := 0; len(k.report.Findings) == 0; i++ {
 		l := &kafkaLife{network: newNetwork(nil)}
 		if i < crashes {
-			l.point, l.nth = points[i], 1+k.lives.Int64N(2)
+			l.point = points[i]
 			l.network = newNetwork(rand.New(rand.NewPCG(k.lives.Uint64(), 0)))
 		} else if i > 2*crashes {
 			k.find("%d processes did not come to the end", i)
@@ -119,25 +119,20 @@ func (k *kafkaRun) fated(ctx context.Context) error {
 // kafkaLife is a process.
 type kafkaLife struct {
 	network *network
-	point   runtime.Point // of its end; "": it has none
-	nth     int64
-	visits  atomic.Int64
+	point   runtime.Point // of its end, the first time; "": it has none
 	dead    atomic.Bool
 	end     context.CancelCauseFunc
 }
 
-// reached ends the process, if that is its fate: nothing of it gets out any more, and what called does not go on.
+// reached ends the process, if that is its fate: nothing of it gets out any more, and no goroutine goes on from a point.
 func (l *kafkaLife) reached(p runtime.Point) {
-	if p != l.point || l.visits.Add(1) != l.nth {
-		if l.dead.Load() {
-			goruntime.Goexit()
-		}
-		return
+	if p == l.point && l.dead.CompareAndSwap(false, true) {
+		l.network.cut()
+		l.end(errGone)
 	}
-	l.dead.Store(true)
-	l.network.cut()
-	l.end(errGone)
-	goruntime.Goexit()
+	if l.dead.Load() {
+		goruntime.Goexit()
+	}
 }
 
 // fault is what the disk asks.
@@ -172,7 +167,12 @@ func (k *kafkaRun) live(parent context.Context, l *kafkaLife) (ended bool, err e
 	if err != nil {
 		return false, err
 	}
-	err = j.Run(ctx)
+	done := make(chan error, 1)
+	go func() { // which ends with the process, if the fate comes in the recovery
+		defer close(done)
+		done <- j.Run(ctx)
+	}()
+	err = <-done
 	closed := j.Close()
 	if l.dead.Load() {
 		return false, errGone

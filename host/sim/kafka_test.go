@@ -24,7 +24,7 @@ func TestKafkaSeeds(t *testing.T) {
 			t.Fatalf("seed %d: %v", n, err)
 		}
 		for _, f := range report.Findings {
-			t.Errorf("seed %d, job %s: %s", n, report.Job, f)
+			t.Errorf("seed %d, job %s: %s\n  to run it again: go test ./host/sim -run TestKafkaSeeds -kafka-seeds 1 -seed %d", n, report.Job, f, n)
 		}
 		if len(report.Crashes)+report.Failures < crashesLeast-2 {
 			t.Errorf("seed %d, job %s: crashes at %v and %d failures only", n, report.Job, report.Crashes, report.Failures)
