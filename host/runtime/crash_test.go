@@ -331,6 +331,7 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 	}
 	c.Sink = func(s *job.Sink) (connector.Sink, error) { return &outsideSink{world: w, out: w.sinks[s.Name]}, nil }
 	c.Checkpoints = &runtime.Checkpoints{
+		Merge: checkpoint.MergeLimits{DeltasMax: 8},
 		Store: store, Recovery: recovery, Reached: l.reached, Retained: 1,
 		Schedule: checkpoint.ScheduleOptions{Timeout: time.Hour, TolerableFailures: 3},
 	}
