@@ -201,3 +201,38 @@ func TestRestarts(t *testing.T) {
 	}
 	checkHourly(t, folder)
 }
+
+// TestARefusedRestoreLeavesNothing: a checkpoint that is damaged is not taken, and the
+// job goes on as before.
+func TestARefusedRestoreLeavesNothing(t *testing.T) {
+	folder := keptJob(t, "")
+	if !runKilled(t, folder, "note-after:2") {
+		t.Fatal("the run was not killed")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "state", "1-000002-*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files of the second checkpoint: %v, %v", files, err)
+	}
+	content, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(content)
+	damaged[len(damaged)/2] ^= 1
+	write(t, files[0], string(damaged))
+	run(t, folder, "run", "job.yaml", "--restore", "state/1-000002.manifest").expect(t, exitBadInput, "is not sound", filepath.Base(files[0]))
+	run(t, folder, "run", "job.yaml").expect(t, 0, filepath.Base(files[0])) // from the first
+	checkHourly(t, folder)
+}
+
+// TestAPartFileThatIsGone: starting again would not bring it back.
+func TestAPartFileThatIsGone(t *testing.T) {
+	folder := keptJob(t, "")
+	if !runKilled(t, folder, "note-after:2") {
+		t.Fatal("the run was not killed")
+	}
+	if err := os.Remove(filepath.Join(folder, "out", ".firings.ndjson.part")); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "run", "job.yaml").expect(t, exitFailed, "cannot go on with out/firings.ndjson")
+}
