@@ -8,6 +8,7 @@ N        ?= 500
 RUNS     ?= 5
 SEED     ?= 1
 SEEDS    ?= 10000
+KAFKA_SEEDS ?= 200
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
 MODULES := . guest-sdk/go $(wildcard udfs/*/go)
@@ -79,8 +80,8 @@ kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, 
 planted: ## plant each bug of testdata/planted, and see that its test finds it
 	WASMSTREAM_PLANTED=all $(GO) test -count 1 -v -run '^TestPlanted$$' -timeout 1h ./host/internal/planted
 # SEED has a default for others; here it counts if somebody has set it.
-sim: ## SEEDS=10000 jobs in a world that fails as seeds say; SEED=n runs one and tells what happens
-	$(GO) test -count 1 -v -timeout 3h ./host/sim $(if $(filter file default,$(origin SEED)),-run '^TestSeeds$$' -seeds $(SEEDS),-run '^TestSeed$$' -seed $(SEED))
+sim: ## SEEDS=10000 jobs in a world that fails as seeds say, KAFKA_SEEDS=200 of them with Kafka's connectors; SEED=n runs one and tells what happens
+	$(GO) test -count 1 -v -timeout 3h ./host/sim $(if $(filter file default,$(origin SEED)),-run 'Seeds$$' -seeds $(SEEDS) -kafka-seeds $(KAFKA_SEEDS),-run '^TestSeed$$' -seed $(SEED))
 
 bench: ## the figures of bench/README.md
 	./bench/run

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -149,10 +151,10 @@ func TestStartsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRestarts: a job that fails for a reason that passes is started again; the other
-// run's lock of the result is such a one.
-func TestRestarts(t *testing.T) {
-	folder := keptJob(t, "restart: {fixed-delay: {attempts: 100, delay: 20ms}}\n")
+// lockPart holds the part file of the job's result, as another run does, until the
+// function that it returns is called.
+func lockPart(t *testing.T, folder string) (free func()) {
+	t.Helper()
 	part := filepath.Join(folder, "out", ".firings.ndjson.part")
 	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
 		t.Fatal(err)
@@ -164,6 +166,18 @@ func TestRestarts(t *testing.T) {
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
+	return func() {
+		if err := errors.Join(other.Close(), os.Remove(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRestarts: a job that fails for a reason that passes is started again; the other
+// run's lock of the result is such a one.
+func TestRestarts(t *testing.T) {
+	folder := keptJob(t, "restart: {fixed-delay: {attempts: 100, delay: 20ms}}\n")
+	free := lockPart(t, folder)
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	cmd := command(ctx, folder, "run", "job.yaml")
@@ -181,11 +195,44 @@ func TestRestarts(t *testing.T) {
 			t.Fatalf("%v\n%s", err, said)
 		}
 	}
-	if err := errors.Join(other.Close(), os.Remove(part)); err != nil {
-		t.Fatal(err)
-	}
+	free()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	checkHourly(t, folder)
+}
+
+// TestARefusedRestoreLeavesNothing: a checkpoint that is damaged is not taken, and the
+// job goes on as before.
+func TestARefusedRestoreLeavesNothing(t *testing.T) {
+	folder := keptJob(t, "")
+	if !runKilled(t, folder, "note-after:2") {
+		t.Fatal("the run was not killed")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "state", "1-000002-*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files of the second checkpoint: %v, %v", files, err)
+	}
+	content, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(content)
+	damaged[len(damaged)/2] ^= 1
+	write(t, files[0], string(damaged))
+	run(t, folder, "run", "job.yaml", "--restore", "state/1-000002.manifest").expect(t, exitBadInput, "is not sound", filepath.Base(files[0]))
+	run(t, folder, "run", "job.yaml").expect(t, 0, filepath.Base(files[0])) // from the first
+	checkHourly(t, folder)
+}
+
+// TestAPartFileThatIsGone: starting again would not bring it back.
+func TestAPartFileThatIsGone(t *testing.T) {
+	folder := keptJob(t, "")
+	if !runKilled(t, folder, "note-after:2") {
+		t.Fatal("the run was not killed")
+	}
+	if err := os.Remove(filepath.Join(folder, "out", ".firings.ndjson.part")); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "run", "job.yaml").expect(t, exitFailed, "cannot go on with out/firings.ndjson")
 }

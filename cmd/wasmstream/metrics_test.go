@@ -202,27 +202,30 @@ func TestRunMetrics(t *testing.T) {
 	}
 }
 
-// TestNotReadyWhileItWaits: a job whose input is missing is not ready, and says why; it
-// is ready when it has come back.
+// TestNotReadyWhileItWaits: a job whose result another run is writing is not ready, and
+// says why; it is ready when the other has gone.
 func TestNotReadyWhileItWaits(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "job.yaml"), change(t, "name: hourly-delays\n", "name: hourly-delays\nrestart: {fixed-delay: {delay: 200ms, attempts: 1000}}\n"))
+	input := pipe(t, folder)
+	free := lockPart(t, folder)
 	w := watchRun(t, folder, "--json")
 	w.until("it waits", func() bool {
 		status, text := w.get("/ready")
-		return status == http.StatusServiceUnavailable && strings.Contains(text, "the job failed and is started again after 200ms: source flights: flights.ndjson: ")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "the job failed and is started again after 200ms: sink delays: cannot write out/firings.ndjson: another run is writing it")
 	})
 	if status, text := w.get("/health"); status != http.StatusOK {
 		t.Errorf("health: %d %s", status, text)
 	}
-	input := feed(t, pipe(t, folder))
+	free()
+	fed := feed(t, input)
 	w.until("it is ready", func() bool { status, _ := w.get("/ready"); return status == http.StatusOK })
 	restarts, _ := w.value("wasmstream_job_numRestarts", "hourly-delays")
 	if restarts < 1 {
 		t.Errorf("%v restarts", restarts)
 	}
-	if err := input.Close(); err != nil {
+	if err := fed.Close(); err != nil {
 		t.Fatal(err)
 	}
 	code, stderr := w.end()

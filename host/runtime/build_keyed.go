@@ -28,7 +28,7 @@ func (b *builder) windowOf(s *job.Step, n *node, stats *StepStats, options windo
 
 // keeper is a task's, but for its backend and further outputs.
 func (b *builder) keeper(s *job.Step, out *output) keeper {
-	return keeper{outs: []*output{out}, check: b.job.check, step: s.Name}
+	return keeper{outs: []*output{out}, check: b.job.check, step: s.Name, records: b.config.Limits.SliceRecords}
 }
 
 // numberOf is a column that holds numbers; nil for -1.

@@ -81,7 +81,7 @@ type checkpointsJob struct {
 }
 
 var checkpointsJobs = []checkpointsJob{
-	{"tumbling", bidsJobs[0].text, bidsTo, 50_000_000, bidsJobs[0].want},
+	{"tumbling", bidsJobs[0].text, bidsTo, 60_000_000, bidsJobs[0].want},
 	{"sum", sumText(1), salesTo, 20_000_000, func(end int64) rowSum { return wantSums(end, 1) }},
 	{"sum-seldom", sumText(16), salesTo, 25_000_000, func(end int64) rowSum { return wantSums(end, 16) }},
 }

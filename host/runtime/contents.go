@@ -17,12 +17,14 @@ type aggregator interface {
 	// create makes the entry's accumulator anew, of no records.
 	create(r state.Ref) error
 	add(r state.Ref, row stream.Row) error
-	// merge takes the accumulator of another entry in, which is not used any more.
+	// merge takes the accumulator of another entry in, which is cleared then.
 	merge(into, from state.Ref) error
 	// result puts out the result of the accumulator, for a window.
 	result(r state.Ref, w window.Window) error
 	// retire says that the results of a window will not change any more.
 	retire(r state.Ref, w window.Window)
+	// discard forgets an accumulator that was scratch, once its result is out.
+	discard(r state.Ref)
 	// combine puts out the result of several accumulators together, for a window.
 	// They stay as they are; the accumulator at r, which is not held, is scratch.
 	combine(r state.Ref, parts []state.Ref, w window.Window) error
@@ -60,8 +62,9 @@ func (c *accumulated) merge(into, from state.Ref) error {
 			return err
 		}
 	}
-	c.backend.Clear(from, contentsCell)
-	return c.aggregator.merge(into, from)
+	err := c.aggregator.merge(into, from)
+	c.backend.Clear(from, contentsCell) // not before: one of variable width is gone then
+	return err
 }
 
 func (c *accumulated) clear(r state.Ref) { c.backend.Clear(r, contentsCell) }
@@ -216,7 +219,9 @@ func (f recomputed) fire(r state.Ref, w window.Window, rows []listedRow) error {
 			return err
 		}
 	}
-	return f.result(r, w)
+	err := f.result(r, w)
+	f.discard(r)
+	return err
 }
 
 func (f recomputed) pump() bool { return true }

@@ -19,13 +19,10 @@ type keeper struct {
 	step    string
 	task    int
 	groups  checkpoint.Groups // that the task owns
+	records int               // of a slice
 	last    int64             // the epoch of the last snapshot; 0: none was taken yet
 	current part              // under way; without a delta: none
 }
-
-// sliceRecords is how many records of a snapshot are written at once, between two
-// batches: some 200 ns each where their entries are not in the cache.
-const sliceRecords = 4096
 
 func (k *keeper) status(kind stream.MarkKind) {
 	for _, out := range k.outs {
@@ -72,7 +69,7 @@ func (k *keeper) slice() (more bool) {
 	if k == nil || k.current.delta == nil {
 		return false
 	}
-	if !k.backend.Slice(sliceRecords, k.current.delta) {
+	if !k.backend.Slice(k.records, k.current.delta) {
 		return true
 	}
 	done := k.current

@@ -59,7 +59,7 @@ func newTallyTask(t *testing.T, keys int) *tallyTask {
 	out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20}, newMeter())
 	k := &tallyTask{op: &tally{}, in: connect(), out: connect(), t: t}
 	out.routes = []*route{{pipes: []*pipe[*stream.Batch]{k.out}}}
-	k.op.keeper = keeper{backend: state.NewMemory(128, 8), outs: []*output{out}, check: &checkpoints{node: still}}
+	k.op.keeper = keeper{backend: state.NewMemory(128, 8), outs: []*output{out}, check: &checkpoints{node: still}, records: defaultSliceRecords}
 	k.operatorTask = &operatorTask{op: k.op, node: newScheduler(&stillClock{}).add("", 0, nil, false), check: k.op.check, keeper: &k.op.keeper, flush: flushTimer{clock: &stillClock{}}}
 	k.operatorTask.in.connect(k.in, left, 0)
 	for i := range keys {
@@ -143,7 +143,7 @@ func (k *tallyTask) counts(s part) map[string]byte {
 	return counts
 }
 
-const tallyKeys = 9*sliceRecords + 1
+const tallyKeys = 9*defaultSliceRecords + 1
 
 // TestShotBetweenBatches: a barrier goes on at once, records are handled while the
 // snapshot is written, and are not in it; a task without input goes on writing.

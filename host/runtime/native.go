@@ -48,6 +48,7 @@ func (n *native) result(r state.Ref, w window.Window) error {
 	return nil
 }
 
+// discard: what is put into a cell of variable width is held.
 func (n *native) discard(r state.Ref) {
 	if n.fresh != nil {
 		n.backend.Clear(r, n.cell)

@@ -21,6 +21,7 @@ type task interface {
 // outcome of a step.
 type outcome struct {
 	more     bool
+	later    bool // what is more can wait for all others
 	deadline stream.ProcTime
 	blocked  bool // it stopped for lack of room
 }
@@ -40,6 +41,7 @@ type node struct {
 	task     task
 	level    int // distance from the sources: downstream goes first
 	state    atomic.Int32
+	later    atomic.Bool   // when it is ready: others go first, unless it is woken
 	deadline atomic.Int64  // ms; 0: none
 	signal   chan struct{} // I/O tasks: wakes their goroutine; nil for others
 	sched    *scheduler
@@ -48,6 +50,9 @@ type node struct {
 
 // wake makes sure that the node is stepped after this moment.
 func (n *node) wake() {
+	if n.later.Load() {
+		n.later.Store(false)
+	}
 	for {
 		switch n.state.Load() {
 		case idle:
@@ -73,6 +78,7 @@ func (n *node) run() {
 		return
 	}
 	n.deadline.Store(int64(out.deadline))
+	n.later.Store(out.later && n.state.Load() == running) // who woke it has brought something
 	if out.more || !n.state.CompareAndSwap(running, idle) {
 		n.state.Store(ready)
 		n.sched.announce(n)
@@ -103,6 +109,7 @@ type scheduler struct {
 
 	sleepers  atomic.Int32
 	computing atomic.Int32 // I/O tasks that do, see compute
+	turn      atomic.Int64 // since when the workers have not given way meanwhile; ms
 	stopped   atomic.Bool
 	mu        sync.Mutex
 	cond      sync.Cond
@@ -151,15 +158,29 @@ func (s *scheduler) announce(n *node) {
 	}
 }
 
-// claim finds a node for a worker and makes it running.
-func (s *scheduler) claim() *node {
+// claim finds a node for a worker and makes it running. What can wait for others
+// comes last, but for one turn in some: a job that is never out of work would never
+// come to it.
+func (s *scheduler) claim(turn int) *node {
+	var later *node
 	for _, n := range s.nodes {
-		if n.signal == nil && n.state.Load() == ready && n.state.CompareAndSwap(ready, running) {
+		switch {
+		case n.signal != nil || n.state.Load() != ready:
+		case n.later.Load() && turn%laterTurns != 0:
+			later = n
+		case n.state.CompareAndSwap(ready, running):
 			return n
 		}
 	}
+	if later != nil && later.state.CompareAndSwap(ready, running) {
+		return later
+	}
 	return nil
 }
+
+// laterTurns is how many turns of a worker there are for one in which what can wait is
+// not put off.
+const laterTurns = 16
 
 // run drives the job with so many workers until it stops, and returns why. All
 // goroutines have ended then.
@@ -178,15 +199,16 @@ func (s *scheduler) run(workers int) error {
 }
 
 func (s *scheduler) work() {
-	for !s.stopped.Load() {
-		n := s.claim()
+	for turn := 1; !s.stopped.Load(); turn++ {
+		n := s.claim(turn)
 		if n == nil {
 			n = s.await()
+			s.beginTurn()
 		}
 		if n != nil {
 			n.run()
+			s.giveWay(n)
 		}
-		s.giveWay()
 	}
 }
 
@@ -199,7 +221,7 @@ func (s *scheduler) await() *node {
 	s.sleepers.Add(1)
 	defer s.sleepers.Add(-1)
 	for !s.stopped.Load() {
-		if n := s.claim(); n != nil {
+		if n := s.claim(1); n != nil {
 			return n
 		}
 		s.cond.Wait()

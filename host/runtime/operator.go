@@ -64,7 +64,9 @@ const stepBatches = 4
 func (t *operatorTask) step() (outcome, error) {
 	out, err := t.work()
 	if err == nil && t.keeper.slice() {
-		out.more = true // even if there is no input, or no room for output
+		// Even if there is no input, or no room for output; but then those upstream go
+		// first, since no input comes while they wait.
+		out.later, out.more = !out.more, true
 	}
 	if t.keeper != nil {
 		t.node.meter.keeps(t.keeper.backend.Stats())
@@ -82,7 +84,7 @@ func (t *operatorTask) work() (outcome, error) {
 	for i := range stepBatches {
 		if i > 0 {
 			t.keeper.slice()
-			t.node.sched.giveWay()
+			t.node.sched.giveWay(t.node)
 		}
 		if done, err := t.tick(); err != nil || !done {
 			return outcome{blocked: !done}, err

@@ -14,11 +14,13 @@ type output struct {
 	meter   *meter
 }
 
-// Limits bound a batch: one that has reached either is handed on before it gets
-// another row.
+// Limits bound what is done at once. A batch that has reached BatchRows or
+// BatchBytes is handed on before it gets another row. SliceRecords of a snapshot are
+// written between two batches. Zero means the default.
 type Limits struct {
-	BatchRows  int
-	BatchBytes int
+	BatchRows    int
+	BatchBytes   int
+	SliceRecords int
 }
 
 func newOutput(l Limits, m *meter) *output {

@@ -26,6 +26,9 @@
 //	   to be kept are sound.
 //	F. The last process ends within a number of steps.
 //
-// Its caveats: there is one thread, so data races are for other tests. Guests run in real sandboxes, whose instances are
+// RunKafka does the same with goroutines, the machine's clock and the real connectors of Kafka, where only D and F hold, and
+// D for sets of lines.
+//
+// Its caveats: Run has one thread, so data races are for other tests. Guests run in real sandboxes, whose instances are
 // closed after a crash; they have no way to leave anything behind.
 package sim

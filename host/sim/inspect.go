@@ -27,8 +27,10 @@ func (l *life) recovered(w *world) {
 	if w.noted[epoch] && !r.Committed {
 		w.find("a note says that checkpoint %d was committed, and recovery does not know it", epoch)
 	}
-	if r.Next <= w.newest {
-		w.find("the next epoch is %d, and there is a checkpoint %d", r.Next, w.newest)
+	for _, name := range w.disk.Files(dir) {
+		if n, ok := checkpoint.ParseName(name); ok && n.Epoch >= r.Next {
+			w.find("the next epoch is %d, and there is %s", r.Next, name)
+		}
 	}
 	if r.Committed {
 		w.noted[epoch] = true // by a Put that was never answered

@@ -4,13 +4,12 @@ import "bytes"
 
 // protocol watches the order of calls of one sink in one process (promise C).
 type protocol struct {
-	recovered   bool
-	opened      bool
-	closed      bool
-	interrupted bool
-	handedOver  bool // since the last commit
-	final       bool // the last hand-over was
-	last        []byte
+	recovered  bool
+	opened     bool
+	closed     bool
+	handedOver bool // since the last commit
+	final      bool // the last hand-over was
+	last       []byte
 }
 
 // recover is a call of Recover: it comes first, with what the checkpoint has.
@@ -20,6 +19,9 @@ func (p *protocol) recover(l *life, sink string, handover []byte) {
 		l.world.find("sink %s: Recover after Open", sink)
 	}
 	p.recovered = true
+	if m := l.recovery.Manifest; m != nil {
+		l.world.committed = max(l.world.committed, m.Epoch)
+	}
 	p.goesOn(l, sink, "Recover", handover)
 }
 

@@ -310,7 +310,7 @@ func (r *run) merging(l *life) checkpoint.MergeLimits {
 	if r.o.Single != nil {
 		return checkpoint.MergeLimits{DeltasMax: 1, BytesMin: 1 << 10}
 	}
-	return checkpoint.MergeLimits{DeltasMax: 1 + l.rand.IntN(8), BytesMin: 1 << (8 + l.rand.IntN(10))}
+	return checkpoint.MergeLimits{DeltasMax: 1 + l.rand.IntN(6), BytesMin: 1 << (8 + l.rand.IntN(14))}
 }
 
 // resized is the plan with another parallelism.
@@ -350,9 +350,9 @@ func (l *life) drive(j *runtime.Job, random *rand.Rand) error {
 // config chooses the implementations.
 func (r *run) config(l *life, c *runtime.Checkpoints, decoders int) runtime.Config {
 	w := l.world
-	rows := []int{1, 5, 64, 2048}[l.rand.IntN(4)]
+	limits := runtime.Limits{BatchRows: []int{1, 5, 64, 2048}[l.rand.IntN(4)], SliceRecords: []int{1, 1, 10, 4096}[l.rand.IntN(4)]}
 	return runtime.Config{
-		Decoders: decoders, Limits: runtime.Limits{BatchRows: rows}, Clock: w.clock, Log: w.log(), Checkpoints: c,
+		Decoders: decoders, Limits: limits, Clock: w.clock, Log: w.log(), Checkpoints: c,
 		Source: func(s *job.Source) (connector.Source, error) {
 			return &logReader{log: w.logs[s.Name], life: l}, nil
 		},

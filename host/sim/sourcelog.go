@@ -93,6 +93,7 @@ func (r *logReader) Open(at []connector.SplitPosition) error {
 			r.log.world.find("source %s: split %q goes on at %+v, where no record begins", r.log.name, p.Split, p.Position)
 		}
 		s.at, s.ended = p.Position, p.Ended
+		r.announce = append(r.announce, s) // also one that has ended, as Kafka's source does
 	}
 	r.discover()
 	return nil
@@ -132,7 +133,7 @@ func (r *logReader) Read(c *connector.Chunk) error {
 		case len(r.announce) > 0:
 			s := r.announce[0]
 			r.announce = r.announce[1:]
-			c.Split, c.Start, c.Next, c.Announcing = s.name, s.at, s.at, len(r.announce) > 0
+			c.Split, c.Start, c.Next, c.Ended, c.Announcing = s.name, s.at, s.at, s.ended, len(r.announce) > 0
 			return nil
 		case len(live) == 0 && !r.appear(stream.MaxTime):
 			return io.EOF

@@ -53,7 +53,7 @@ var bans = []ban{
 	{path: "unsafe", places: []string{"guest-sdk/**"}, instead: "only guests need it"},
 }
 
-var netPlaces = []string{"host/connector/*", "host/server"}
+var netPlaces = []string{"host/connector/*", "host/server", "host/sim"}
 
 const (
 	seedInstead   = "use rand.New with a seed that is told, so that a run can be had again"
