@@ -60,7 +60,7 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 	@set -e; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES) | xargs -n 1 dirname | sort -u); do \
 	  for target in $$($(GO) test -C $$package -list '^Fuzz' | grep '^Fuzz'); do \
 	    echo "fuzz: $$package $$target"; \
-	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s; \
 	  done; \
 	done
 
