@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -17,15 +19,10 @@ import (
 )
 
 // interrupted is a folder with the hourly-delays job after some checkpoints, killed
-// behind the newest; and that one and the one before it.
+// behind the newest, which has a delta of its own; and that one and the one before it.
 func interrupted(t *testing.T) (dir string, newest, before *checkpoint.Manifest) {
 	t.Helper()
-	dir = keptJob(t, "")
-	for range 4 {
-		if !runKilled(t, dir, "note-after:1") {
-			t.Fatal("the run came to its end without a checkpoint")
-		}
-	}
+	dir, delta := killedWithDelta(t)
 	store, err := folder.OpenReadOnly(folder.OS{}, filepath.Join(dir, "state"))
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +30,9 @@ func interrupted(t *testing.T) (dir string, newest, before *checkpoint.Manifest)
 	r, err := checkpoint.Recover(store)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Contains(r.Manifest.FileNames(), filepath.Base(delta)) {
+		t.Fatalf("the newest checkpoint does not have %s", delta)
 	}
 	if before, err = checkpoint.LoadManifest(store, checkpoint.ManifestName(r.Manifest.History, r.Manifest.Epoch-1)); err != nil {
 		t.Fatal(err)
@@ -92,15 +92,20 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 }
 
-// TestAFileOfAllCheckpointsIsDamaged: there is nothing to go on from, and starting
-// anew is not for the run to decide.
-func TestAFileOfAllCheckpointsIsDamaged(t *testing.T) {
+// TestAllCheckpointsAreDamaged: there is nothing to go on from, and starting anew is
+// not for the run to decide.
+func TestAllCheckpointsAreDamaged(t *testing.T) {
 	dir, newest, _ := interrupted(t)
-	base := newest.FileNames()[0]
-	if err := damages["a flipped bit"](filepath.Join(dir, "state", base)); err != nil {
+	bases, err := filepath.Glob(filepath.Join(dir, "state", "*.base"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "run", "job.yaml").expect(t, exitBadInput, base+" is damaged", "no checkpoint of history 1 is sound", "--fresh")
+	for _, base := range bases {
+		if err := damages["a flipped bit"](base); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, dir, "run", "job.yaml").expect(t, exitBadInput, newest.FileNames()[0]+" is damaged", "no checkpoint of history 1 is sound", "--fresh")
 	run(t, dir, "run", "job.yaml", "--fresh").expect(t, exitOK)
 	checkHourly(t, dir)
 }

@@ -159,8 +159,8 @@ func (g *deltaGroup) record(at uint64) (whole, key, value []byte) {
 // pieceRecords is how many records are looked at between two calls of yield: each may be a miss of every cache.
 const pieceRecords = 512
 
-// pieceCompares is the same for comparisons.
-const pieceCompares = 4096
+// pieceItems is the same for items to be sorted.
+const pieceItems = 4096
 
 // sortItem is a record to be sorted: 8 bytes of its key decide nearly always, without a look at the record.
 type sortItem struct {
@@ -169,26 +169,73 @@ type sortItem struct {
 }
 
 // sorter keeps the memory for sorting.
-type sorter struct{ items []sortItem }
+type sorter struct{ items, spare []sortItem }
 
 // sort puts the records of a group in the order of their keys, equal ones as they came.
 func (s *sorter) sort(g *deltaGroup, yield func()) []sortItem {
 	if !s.gather(g, g.guessShared(), yield) {
 		s.gather(g, nil, yield)
 	}
-	compares := 0
-	slices.SortFunc(s.items, func(a, b sortItem) int {
-		if compares++; compares%pieceCompares == 0 {
-			yield()
+	s.sortPrefixes(yield)
+	for from := 0; from < len(s.items); {
+		to := from + 1
+		for to < len(s.items) && s.items[to].prefix == s.items[from].prefix {
+			to++
 		}
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
+		if to-from > 1 {
+			g.sortSame(s.items[from:to], yield)
+		}
+		from = to
+	}
+	return s.items
+}
+
+// sortSame sorts records whose keys have the same prefix.
+func (g *deltaGroup) sortSame(items []sortItem, yield func()) {
+	compares := 0
+	slices.SortFunc(items, func(a, b sortItem) int {
+		if compares++; compares%pieceRecords == 0 {
+			yield()
 		}
 		_, x, _ := g.record(a.at)
 		_, y, _ := g.record(b.at)
 		return cmp.Or(bytes.Compare(x, y), cmp.Compare(a.at, b.at))
 	})
-	return s.items
+}
+
+// sortPrefixes sorts by prefixes alone, byte by byte from the last, without those that
+// are the same in all: of a million numbers three differ.
+func (s *sorter) sortPrefixes(yield func()) {
+	var counts [8][256]int
+	for i, item := range s.items {
+		if i%pieceItems == 0 {
+			yield()
+		}
+		for b := range counts {
+			counts[b][byte(item.prefix>>(8*b))]++
+		}
+	}
+	s.spare = slices.Grow(s.spare[:0], len(s.items))[:len(s.items)]
+	for b := range counts {
+		places := &counts[b]
+		if len(s.items) == 0 || places[byte(s.items[0].prefix>>(8*b))] == len(s.items) {
+			continue
+		}
+		at := 0
+		for v, n := range places {
+			places[v] = at
+			at += n
+		}
+		for i, item := range s.items {
+			if i%pieceItems == 0 {
+				yield()
+			}
+			v := byte(item.prefix >> (8 * b))
+			s.spare[places[v]] = item
+			places[v]++
+		}
+		s.items, s.spare = s.spare, s.items
+	}
 }
 
 // gather fills items. It is false if some key does not begin with the bytes that all were thought to share.

@@ -189,8 +189,8 @@ func TestPlanMerge(t *testing.T) {
 		{"B9000", "none"},
 		{"d600 d600", "base of 2"}, // more than 1 MiB, and no base
 		{"d400 d400", "none"},
-		{"B2000 d1000 d900", "none"},
-		{"B2000 d1000 d1100", "base of 3"},
+		{"B2000 d3000 d2900", "none"},
+		{"B2000 d3000 d3100", "base of 3"},
 		{"B9000 d10 d10 d10 d10 d10 d10 d10 d10", "none"},
 		{"B9000 d10 d10 d10 d10 d10 d10 d10 d10 d10", "merged of 9"},
 		{"B9000 d90 d10 d10 d10 d10 d10 d10 d10 d10", "merged of 9"}, // 90 is not more than twice 80

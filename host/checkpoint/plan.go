@@ -16,9 +16,12 @@ type MergePlan struct {
 	Base  bool
 }
 
+// outgrown is how many times a base the deltas on it may be.
+const outgrown = 3
+
 // PlanMerge decides what to merge of the files that one task of a step goes on from, the oldest first; it is false if
-// nothing needs to be. Two things are to be bounded: what recovery reads, so the deltas together are not to outgrow the
-// base; and how many files there are, though a base is too large to be rewritten for every 25th small delta. So with too
+// nothing needs to be. Two things are to be bounded: what recovery reads, so the deltas together are not to outgrow three
+// times the base, of which a state that changes all the time would be merged with each checkpoint otherwise; and how many files there are, though a base is too large to be rewritten for every 25th small delta. So with too
 // many deltas the newest are made one, and of older ones those that are no more than twice as large as what is merged
 // already: each record is rewritten a number of times that grows with the logarithm of the state.
 func PlanMerge(files []FileRef, limits MergeLimits) (MergePlan, bool) {
@@ -41,7 +44,7 @@ func PlanMerge(files []FileRef, limits MergeLimits) (MergePlan, bool) {
 	switch {
 	case deltas == 0, len(files) < 2:
 		return MergePlan{}, false
-	case deltaBytes > max(baseBytes, limits.BytesMin):
+	case deltaBytes > max(outgrown*baseBytes, limits.BytesMin):
 		return MergePlan{Files: slices.Clone(files), Base: true}, true
 	case deltas <= limits.DeltasMax:
 		return MergePlan{}, false

@@ -43,12 +43,20 @@ type NoneSound struct {
 
 // Error lists what is wrong with each.
 func (n *NoneSound) Error() string {
+	return fmt.Sprintf("no checkpoint of history %d is sound:%s\nstarting anew would read all input again: ask for that with --fresh", n.History, listed(n.Problems))
+}
+
+// Unsound is that the checkpoint which was asked for is not.
+type Unsound struct{ Problems []Problem }
+
+// Error lists what is wrong with it.
+func (u *Unsound) Error() string { return "the checkpoint is not sound:" + listed(u.Problems) }
+
+func listed(problems []Problem) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no checkpoint of history %d is sound:", n.History)
-	for _, p := range n.Problems {
+	for _, p := range problems {
 		fmt.Fprintf(&b, "\n  %s", p)
 	}
-	b.WriteString("\nstarting anew would read all input again: ask for that with --fresh")
 	return b.String()
 }
 
@@ -252,6 +260,13 @@ func unusedHistory(store Store) (int, error) {
 // Import begins a history with a checkpoint, of another store or of an older history of this one, as the one to go on
 // from. Its files are copied first, so that a crash leaves either the former history or all of the new one.
 func Import(to, from Store, m *Manifest, committed bool) error {
+	problems, err := Verify(from, m)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return &Unsound{problems}
+	}
 	history, err := unusedHistory(to)
 	if err != nil {
 		return err

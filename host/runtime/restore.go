@@ -7,6 +7,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 )
 
@@ -47,7 +48,7 @@ func CanRestore(m *checkpoint.Manifest, plan *job.Job) error {
 func layoutOf(s *job.Step) string {
 	switch {
 	case s.Window != nil:
-		text := "key " + s.Input.Project(s.KeyBy).String() + ", window"
+		text := "key " + s.Input.Project(s.KeyBy).String() + ", " + windowsOf(&s.Window.Options)
 		if f := s.Window.Function; f != nil {
 			text += " accumulator " + f.Accumulator.String()
 		}
@@ -62,11 +63,31 @@ func layoutOf(s *job.Step) string {
 		}
 		return text
 	case s.WindowJoin != nil:
-		return "window join " + s.WindowJoin.Left.Input.String() + " " + s.WindowJoin.Right.Input.String()
+		return "window join, " + windowsOf(&s.WindowJoin.Options) + " " + s.WindowJoin.Left.Input.String() + " " + s.WindowJoin.Right.Input.String()
 	case s.IntervalJoin != nil:
 		return "interval join " + s.IntervalJoin.Left.Input.String() + " " + s.IntervalJoin.Right.Input.String()
 	}
 	return ""
+}
+
+// windowsOf says what of a step's windows its state depends on: their kind and clock,
+// since their state is found by window, and the trigger's kind, which keeps a state of
+// its own. Sliding windows share panes, whose length follows from size, slide and
+// offset. The size of others may change: windows that are there end as they would have.
+func windowsOf(o *window.Options) string {
+	a := &o.Assigner
+	text := [...]string{window.Tumbling: "tumbling", window.Sliding: "sliding", window.Session: "session", window.GlobalWindows: "global"}[a.Kind]
+	if a.Kind == window.Sliding {
+		text += fmt.Sprintf(" %d/%d/%d", a.Size, a.Slide, a.Offset)
+	}
+	if a.Processing {
+		text += " of processing time"
+	}
+	text += " window"
+	if o.Trigger != nil {
+		text += ", trigger " + o.Trigger.Kind.String()
+	}
+	return text
 }
 
 // restoredSource is where a source goes on; nil: it begins.

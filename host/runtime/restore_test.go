@@ -44,6 +44,21 @@ func countCheckpoint(t testing.TB) kept {
 	return store
 }
 
+// TestCheckpointOfOtherSizes: windows that are there end as they would have, as in
+// Flink, if only the size has changed.
+func TestCheckpointOfOtherSizes(t *testing.T) {
+	plan := countPlanOf(t, strings.Replace(countJob, "size: 1s", "size: 2s", 1), "", "fail", "on-event")
+	c := with(t, newSource(generate()), func(string) connector.Sink { return &sinkFuncs{} })
+	c.Checkpoints = countCheckpoint(t).config(t)
+	j, err := runtime.New(plan, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestCheckpointOfAnotherJob: a job goes on from a checkpoint of its own kind only.
 func TestCheckpointOfAnotherJob(t *testing.T) {
 	store := countCheckpoint(t)
@@ -51,6 +66,8 @@ func TestCheckpointOfAnotherJob(t *testing.T) {
 		"key groups":  {"max-parallelism: 64", "", "", "max-parallelism is 64"},
 		"accumulator": {"", "v: sum(v)", "v: avg(v)", "the state of step counts is another now"},
 		"key":         {"", "key-by: [k]", "key-by: [t]", "the state of step counts is another now"},
+		"windows":     {"", "tumbling: {size: 1s}", "session: {gap: 1s}", "the state of step counts is another now"},
+		"trigger":     {"", "size: 1s}", "size: 1s}, trigger: {count: 2}", "the state of step counts is another now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := countPlanOf(t, strings.Replace(countJob, c.old, c.new, 1), c.top, "fail", "on-event")

@@ -86,7 +86,7 @@ func (s *Rolling) appear(p partSize) error {
 	info, err := os.Lstat(part)
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, err := os.Stat(target); err != nil || info.Size() != p.Bytes {
-			return fmt.Errorf("the result %s is lost: the checkpoint says that it has %d bytes, and neither such a file nor its part file is there", target, p.Bytes)
+			return gone("the result %s is lost: the checkpoint says that it has %d bytes, and neither such a file nor its part file is there", target, p.Bytes)
 		}
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s *Rolling) appear(p partSize) error {
 		return explain(err, "cannot write", s.shown)
 	}
 	if info.Size() != p.Bytes {
-		return fmt.Errorf("cannot go on with %s: its part file has %d bytes, and the checkpoint says %d", target, info.Size(), p.Bytes)
+		return gone("cannot go on with %s: its part file has %d bytes, and the checkpoint says %d", target, info.Size(), p.Bytes)
 	}
 	return os.Rename(part, target)
 }
@@ -104,7 +104,7 @@ func (s *Rolling) read(from []byte) (h rollingHandover, err error) {
 		return rollingHandover{Version: handoverVersion}, nil
 	}
 	if err := json.Unmarshal(from, &h); err != nil || h.Version != handoverVersion {
-		return h, errors.New("the checkpoint's hand-over is not one of a folder of files of this version")
+		return h, gone("the checkpoint's hand-over is not one of a folder of files of this version")
 	}
 	return h, nil
 }
@@ -169,12 +169,12 @@ func (s *Rolling) tidy(restored bool) error {
 func (s *Rolling) reopen(p partSize) error {
 	f, err := os.OpenFile(Part(s.target(p.Number)), os.O_WRONLY|unfollowed, 0)
 	if err != nil {
-		return explain(err, "cannot go on in", s.shown)
+		return &GoneError{explain(err, "cannot go on in", s.shown)}
 	}
 	s.file, s.since = f, s.options.Clock.Now()
 	info, err := f.Stat()
 	if err == nil && info.Size() < p.Bytes {
-		err = fmt.Errorf("cannot go on in %s: the part file %s has %d bytes, and the checkpoint says %d", s.shown, filepath.Base(f.Name()), info.Size(), p.Bytes)
+		err = gone("cannot go on in %s: the part file %s has %d bytes, and the checkpoint says %d", s.shown, filepath.Base(f.Name()), info.Size(), p.Bytes)
 	}
 	if err == nil {
 		err = f.Truncate(p.Bytes)

@@ -42,7 +42,7 @@ func NewSink(path, shown string) *Sink { return &Sink{path: path, shown: shown} 
 func (s *Sink) Open(from []byte) error {
 	h, err := readHandover(from)
 	if err != nil {
-		return fmt.Errorf("cannot go on with %s: %w", s.shown, err)
+		return gone("cannot go on with %s: %w", s.shown, err)
 	}
 	if h.final { // Recover has put the file in place
 		s.last, s.done = h, true
@@ -82,7 +82,7 @@ func (s *Sink) copyBack(h handover) error {
 	}
 	written, err := os.ReadFile(s.target)
 	if err != nil || int64(len(written)) < h.bytes || crc32.Checksum(written[:h.bytes], castagnoli) != h.sum {
-		return fmt.Errorf("cannot go on with %s: the checkpoint says that its first %d bytes are written, and neither its part file %s nor such a file in its place is there", s.shown, h.bytes, filepath.Base(part))
+		return gone("cannot go on with %s: the checkpoint says that its first %d bytes are written, and neither its part file %s nor such a file in its place is there", s.shown, h.bytes, filepath.Base(part))
 	}
 	if err := os.WriteFile(part, written[:h.bytes], 0o644); err != nil {
 		return explain(err, "cannot write", s.shown)
@@ -153,7 +153,7 @@ func (s *Sink) cutBack(handover int64) error {
 		return explain(err, "cannot write", s.shown)
 	}
 	if info.Size() < handover {
-		return fmt.Errorf("cannot go on with %s: its part file has %d bytes, and the checkpoint says %d", s.shown, info.Size(), handover)
+		return gone("cannot go on with %s: its part file has %d bytes, and the checkpoint says %d", s.shown, info.Size(), handover)
 	}
 	if err := s.file.Truncate(handover); err != nil {
 		return explain(err, "cannot cut back", s.shown)
@@ -222,7 +222,7 @@ func (s *Sink) Recover(from []byte) error {
 	_, err = os.Lstat(part)
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, err := os.Stat(s.target); err != nil || info.Size() != h.bytes {
-			return fmt.Errorf("the result %s is lost: the checkpoint says that its part file %s with %d bytes is complete, and neither that nor such a file in its place is there", s.shown, filepath.Base(part), h.bytes)
+			return gone("the result %s is lost: the checkpoint says that its part file %s with %d bytes is complete, and neither that nor such a file in its place is there", s.shown, filepath.Base(part), h.bytes)
 		}
 		return nil
 	}
@@ -232,6 +232,21 @@ func (s *Sink) Recover(from []byte) error {
 	s.last = h
 	return errors.Join(s.cutBack(h.bytes), s.Commit())
 }
+
+// GoneError is that what a checkpoint counts as written is not there, which starting
+// again does not change: it implements connector.Lasting.
+type GoneError struct{ err error }
+
+func gone(format string, args ...any) error { return &GoneError{fmt.Errorf(format, args...)} }
+
+// Error says what is missing.
+func (e *GoneError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause, if there is one.
+func (e *GoneError) Unwrap() error { return e.err }
+
+// Lasting implements connector.Lasting.
+func (*GoneError) Lasting() bool { return true }
 
 // handover is where a part file stands.
 type handover struct {

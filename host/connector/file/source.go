@@ -56,7 +56,7 @@ func (s *Source) Size() int64 { return s.size }
 func (s *Source) Open(from []connector.SplitPosition) error {
 	at, err := position(from)
 	if err != nil {
-		return fmt.Errorf("cannot go on in %s: %w", s.shown, err)
+		return gone("cannot go on in %s: %w", s.shown, err)
 	}
 	f, err := os.Open(s.path)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Source) Open(from []connector.SplitPosition) error {
 		return fmt.Errorf("cannot read %s: it is a folder, not a file", s.shown)
 	}
 	if at.Offset > 0 && info.Mode().IsRegular() && info.Size() < at.Offset {
-		return fmt.Errorf("cannot go on in %s at byte %d: the file has only %d bytes", s.shown, at.Offset, info.Size())
+		return gone("cannot go on in %s at byte %d: the file has only %d bytes", s.shown, at.Offset, info.Size())
 	}
 	s.next, s.rest, s.ended = at, s.rest[:0], false
 	if at.Offset > 0 {
