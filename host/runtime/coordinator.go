@@ -264,7 +264,11 @@ func (c *coordinator) note(epoch int64) error {
 // tidy deletes what no checkpoint needs and has files merged that have become many.
 // What fails is tried again after the next checkpoint.
 func (c *coordinator) tidy() {
-	garbage, err := checkpoint.Sweep(c.config.Store, c.config.Recovery.History, max(1, c.config.Retained), c.merger.pinned())
+	facts := checkpoint.GarbageFacts{History: c.config.Recovery.History, Retained: c.config.Retained, Pinned: c.merger.pinned()}
+	for _, p := range c.config.Recovery.Problems {
+		facts.Unsound = append(facts.Unsound, p.Epoch)
+	}
+	garbage, err := checkpoint.Sweep(c.config.Store, facts)
 	if err != nil {
 		c.log.Warn("old parts of checkpoints could not be deleted", "error", err)
 	}
