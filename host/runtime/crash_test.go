@@ -73,7 +73,7 @@ func crashRecordAt(source string, i int64) crashRecord {
 }
 
 // crashWant computes what the job is to put out, by sink, from all records at once.
-func crashWant(perSource int64) map[string][]string {
+func crashWant() map[string][]string {
 	type cell struct {
 		key   string
 		start int64
@@ -81,7 +81,7 @@ func crashWant(perSource int64) map[string][]string {
 	n, v := map[cell]int64{}, map[cell]int64{}
 	times := map[string][]crashRecord{}
 	for _, source := range []string{"a", "b"} {
-		for i := range perSource {
+		for i := range int64(crashPerSource) {
 			r := crashRecordAt(source, i)
 			n[cell{r.key, r.t / 100}]++
 			v[cell{r.key, r.t / 100}] += r.v
@@ -124,7 +124,6 @@ var errDied = errors.New("the process has died")
 type world struct {
 	disk  *disk.Disk
 	sinks map[string]*outside
-	each  int64 // records of each source
 	dead  bool
 
 	merged int // how often a checkpoint with merged files was gone on from
@@ -139,7 +138,7 @@ type outside struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{disk: disk.New(seed), sinks: map[string]*outside{}, each: crashPerSource}
+	w := &world{disk: disk.New(seed), sinks: map[string]*outside{}}
 	for _, name := range []string{"counts", "totals", "sessions"} {
 		w.sinks[name] = &outside{prepared: map[int][]string{}, decided: map[int]bool{}}
 	}
@@ -264,7 +263,7 @@ func (s *crashSource) Read(c *connector.Chunk) error {
 		return err
 	}
 	c.Start = connector.Position{Offset: s.next, Record: s.next}
-	for ; s.next < s.world.each && len(c.Ends) < s.piece; s.next++ {
+	for ; s.next < crashPerSource && len(c.Ends) < s.piece; s.next++ {
 		r := crashRecordAt(s.name, s.next)
 		c.Data = fmt.Appendf(c.Data, `{"k":%q,"v":%d,"t":%d}`+"\n", r.key, r.v, r.t)
 		c.Ends = append(c.Ends, uint32(len(c.Data)))
@@ -289,6 +288,7 @@ type life struct {
 	order   uint64 // of its tasks' steps
 	every   int64  // records of source a between two checkpoints
 	piece   int    // records that are read at once; 0: six
+	merge   checkpoint.MergeLimits
 	reached func(runtime.Point)
 	taken   func(error) // told of each checkpoint that was asked for; nil: nobody
 	clock   *manualClock
@@ -320,7 +320,7 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 	c.Clock, c.Limits.BatchRows, c.Decoders = l.clock, 16, 1
 	c.Source = func(s *job.Source) (connector.Source, error) {
 		return &crashSource{world: w, name: s.Name, piece: l.piece, ask: func(next int64) {
-			if s.Name == "a" && next%l.every == 0 && next < w.each {
+			if s.Name == "a" && next%l.every == 0 && next < crashPerSource {
 				must(t, l.job.Checkpoint(func(err error) {
 					if l.taken != nil {
 						l.taken(err)
@@ -331,8 +331,7 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 	}
 	c.Sink = func(s *job.Sink) (connector.Sink, error) { return &outsideSink{world: w, out: w.sinks[s.Name]}, nil }
 	c.Checkpoints = &runtime.Checkpoints{
-		Merge: checkpoint.MergeLimits{DeltasMax: 8},
-		Store: store, Recovery: recovery, Reached: l.reached, Retained: 1,
+		Store: store, Recovery: recovery, Reached: l.reached, Retained: 1, Merge: l.merge,
 		Schedule: checkpoint.ScheduleOptions{Timeout: time.Hour, TolerableFailures: 3},
 	}
 	if m := recovery.Manifest; m != nil && m.Final && recovery.Committed {
@@ -399,7 +398,7 @@ func crashPlan(t testing.TB) *job.Job {
 // steps; every third time the recovery dies too. What is visible in the end is what
 // was to be: nothing lost, nothing twice.
 func TestCrashAtEachDiskOperation(t *testing.T) {
-	plan, want := crashPlan(t), crashWant(crashPerSource)
+	plan, want := crashPlan(t), crashWant()
 	stops := 0
 	for n := 1; ; n++ {
 		w := newWorld(uint64(n))
@@ -432,7 +431,7 @@ func TestCrashAtEachDiskOperation(t *testing.T) {
 // TestCrashAtEachPoint does the same at the points that matter of each checkpoint and
 // sink.
 func TestCrashAtEachPoint(t *testing.T) {
-	plan, want := crashPlan(t), crashWant(crashPerSource)
+	plan, want := crashPlan(t), crashWant()
 	stops := 0
 	for _, point := range []runtime.Point{
 		runtime.HandoverBefore, runtime.HandoverAfter, runtime.ManifestBefore, runtime.ManifestAfter,
@@ -466,20 +465,20 @@ func TestCrashAtEachPoint(t *testing.T) {
 	}
 }
 
-// TestCrashesWithMergedFiles has many small checkpoints, so that files are merged,
-// and crashes anywhere among them.
+// TestCrashesWithMergedFiles has files merged again and again, and crashes anywhere
+// among that.
 func TestCrashesWithMergedFiles(t *testing.T) {
-	plan, want := crashPlan(t), crashWant(2*crashPerSource)
+	plan, want := crashPlan(t), crashWant()
+	often := checkpoint.MergeLimits{DeltasMax: 1}
 	merged := 0
-	for seed := range uint64(40) {
+	for seed := range uint64(60) {
 		w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 3))
-		w.each *= 2
-		for _, least := range []int{1000, 600, 300} {
-			w.disk.StopAt(w.disk.Ops() + least + r.IntN(900))
-			_ = w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 1})
+		for range 3 {
+			w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(600))
+			_ = w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often})
 			w.end(r.IntN(2) == 0)
 		}
-		if err := w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 1}); err != nil {
+		if err := w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often}); err != nil {
 			t.Errorf("after three crashes: %v", err)
 		}
 		if w.check(t, want); t.Failed() {
