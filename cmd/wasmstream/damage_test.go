@@ -110,9 +110,9 @@ func TestAllCheckpointsAreDamaged(t *testing.T) {
 	checkHourly(t, dir)
 }
 
-// TestTwoCopiesOfAJob: a second run of a job that runs already is refused, names the
+// TestTwoRunsInOneFolder: a second run of a job that runs already is refused, names the
 // folder and the other process, and leaves that one alone.
-func TestTwoCopiesOfAJob(t *testing.T) {
+func TestTwoRunsInOneFolder(t *testing.T) {
 	t.Parallel()
 	dir := keptJob(t, "restart: none\n")
 	text, pipe := read(t, filepath.Join(dir, "job.yaml")), filepath.Join(dir, "flights.ndjson")

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 
@@ -300,7 +299,7 @@ func (c *coordinator) giveUp(err error) error {
 		c.schedule.Demand()
 	}
 	if d := c.schedule.Next(now); d.Do == checkpoint.DoFailJob {
-		return fmt.Errorf("%s: %w", d.Reason, err)
+		return errors.New(d.Reason)
 	}
 	return nil
 }
