@@ -141,6 +141,13 @@ func pipe(t *testing.T, folder string) string {
 	return path
 }
 
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func feed(t *testing.T, path string) *os.File {
 	t.Helper()
 	input, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
@@ -202,17 +209,28 @@ func TestRunMetrics(t *testing.T) {
 	}
 }
 
-// TestNotReadyWhileItWaits: a job whose input is missing is not ready, and says why; it
+// TestNotReadyWhileItWaits: a job whose sink has no place is not ready, and says why; it
 // is ready when it has come back.
 func TestNotReadyWhileItWaits(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
+	in, out := filepath.Join(folder, "flights.ndjson"), filepath.Join(folder, "out")
 	write(t, filepath.Join(folder, "job.yaml"), change(t, "name: hourly-delays\n", "name: hourly-delays\nrestart: {fixed-delay: {delay: 200ms, attempts: 1000}}\n"))
+	write(t, in, sound)
+	write(t, out, "a file, where the sink's folder is to be")
 	w := watchRun(t, folder, "--json")
-	w.until("it waits", func() bool {
-		status, text := w.get("/ready")
-		return status == http.StatusServiceUnavailable && strings.Contains(text, "the job failed and is started again after 200ms: source flights: flights.ndjson: ")
-	})
+	waits := func(why string) {
+		t.Helper()
+		w.until("it waits", func() bool {
+			status, text := w.get("/ready")
+			return status == http.StatusServiceUnavailable && strings.Contains(text, "the job failed and is started again after 200ms: "+why)
+		})
+	}
+	waits("sink delays: ")
+	// With no input it does not end before anybody has looked.
+	remove(t, in)
+	waits("source flights: ")
+	remove(t, out)
 	if status, text := w.get("/health"); status != http.StatusOK {
 		t.Errorf("health: %d %s", status, text)
 	}
