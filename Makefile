@@ -15,7 +15,7 @@ MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka planted bench guests rewrite clean sim bench-checkpoints bench-kafka
+.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -60,7 +60,7 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 	@set -e; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' $(SOURCES) | xargs -n 1 dirname | sort -u); do \
 	  for target in $$($(GO) test -C $$package -list '^Fuzz' | grep '^Fuzz'); do \
 	    echo "fuzz: $$package $$target"; \
-	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s; \
 	  done; \
 	done
 
@@ -76,6 +76,9 @@ kill-file: ## N=500 kills of jobs from file to file; SEED=1 says which
 
 kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, every tenth time with the broker; then N/4 as its input ends (needs Java and Maven)
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillKafka$$' -timeout 3h ./host/internal/kill
+
+kafka-releases: ## the Kafka connectors on each release and transaction protocol, and epochs that run out (needs Java and Maven)
+	WASMSTREAM_TEST_KAFKA_ALL=1 $(GO) test -count 1 -timeout 1h ./host/connector/kafka
 
 planted: ## plant each bug of testdata/planted, and see that its test finds it
 	WASMSTREAM_PLANTED=all $(GO) test -count 1 -v -run '^TestPlanted$$' -timeout 1h ./host/internal/planted

@@ -97,7 +97,7 @@ func checked(plan *job.Job, err error) *checkResult {
 	}
 	c.Job, c.Warnings = plan.Name, problems(plan.Warnings)
 	for _, s := range plan.Sources {
-		c.Sources = append(c.Sources, sourcePlan{s.Name, placeOf(s.Connector), s.Output.Names(), s.Schema.Names()})
+		c.Sources = append(c.Sources, sourcePlan{s.Name, placeOf(s.Connector), s.Output.Names(), columnNames(s)})
 	}
 	for _, s := range plan.Steps {
 		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.Reads()), operation(s), columnsOf(s.Output)})
@@ -106,6 +106,16 @@ func checked(plan *job.Job, err error) *checkResult {
 		c.Sinks = append(c.Sinks, sinkPlan{s.Name, placeOf(s.Connector), references(s.From), columnsOf(s.Input)})
 	}
 	return c
+}
+
+// columnNames are those that a source has: of its records, and of what it knows beside
+// them, as far as anybody uses that.
+func columnNames(s *job.Source) []string {
+	names := s.Schema.Names()
+	for _, m := range s.Metadata {
+		names = append(names[:len(names):len(names)], s.Output.Fields()[m.Column].Name)
+	}
+	return names
 }
 
 func references(refs []job.StreamRef) []string {

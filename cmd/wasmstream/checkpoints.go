@@ -79,13 +79,13 @@ func openKeeping(e *Env, plan *job.Job, f *StartFlags, modules []checkpoint.Modu
 func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	switch {
 	case f.Fresh:
-		if err = k.unused(e, f.Lineage); err == nil {
-			k.recovery, err = checkpoint.Begin(k.store)
-		}
+		err = k.start(e, f.Lineage)
 	case f.Restore != "":
-		k.recovery, err = k.restoreFrom(f.Restore)
+		k.recovery, err = k.restoreFrom(e, f.Restore)
 	default:
-		err = k.recover(e)
+		if err = k.recover(e); err == nil && k.recovery.Manifest == nil && !k.recovery.Begun {
+			err = k.start(e, f.Lineage)
+		}
 	}
 	if m := k.recovery.Manifest; err == nil && m != nil && m.Job != k.plan.Name {
 		err = fmt.Errorf("the checkpoints in %s are those of job %s, and this is job %s; give it another checkpoint.dir, or a --lineage", k.shown, m.Job, k.plan.Name)
@@ -112,6 +112,16 @@ func (k *keeping) compareModules(e *Env) {
 	}
 }
 
+// start begins a history from the beginning of the input. That it was begun is noted
+// first, so that a run that was killed before its first checkpoint does not find its
+// own transactions.
+func (k *keeping) start(e *Env, lineage string) (err error) {
+	if err = k.unused(e, lineage); err == nil {
+		k.recovery, err = checkpoint.Begin(k.store)
+	}
+	return err
+}
+
 // prefixTimeout is how long the brokers have to tell whether a prefix was used.
 const prefixTimeout = 30 * time.Second
 
@@ -128,7 +138,7 @@ func (k *keeping) unused(e *Env, lineage string) error {
 		case err != nil:
 			return fmt.Errorf("sink %s: whether its transactional-id-prefix was used before cannot be told: %w", s.Name, err)
 		case used:
-			return fmt.Errorf("sink %s: its transactional-id-prefix %s has been used, so the topic %s has results of a former run, and a fresh one would put them out again; --lineage NAME gives this run a prefix and checkpoints of its own", s.Name, o.TransactionalIDPrefix, o.Topic)
+			return fmt.Errorf("sink %s: its transactional-id-prefix %s has been used, so the topic %s has results of a former run, and one that begins anew would put them out again; bring that run's checkpoints back to %s, or, if they are to be put out again, in a topic that is new, --lineage NAME gives this run a prefix and checkpoints of its own", s.Name, o.TransactionalIDPrefix, o.Topic, k.shown)
 		}
 	}
 	return nil
@@ -161,7 +171,7 @@ func (k *keeping) recover(e *Env) (err error) {
 
 // restoreFrom takes a checkpoint that a user names, of this folder or another, as the
 // beginning of a new history here.
-func (k *keeping) restoreFrom(path string) (_ checkpoint.Recovery, err error) {
+func (k *keeping) restoreFrom(e *Env, path string) (_ checkpoint.Recovery, err error) {
 	from, closeFrom, name, err := k.source(path)
 	if err != nil {
 		return checkpoint.Recovery{}, err
@@ -186,6 +196,9 @@ func (k *keeping) restoreFrom(path string) (_ checkpoint.Recovery, err error) {
 	}
 	if err := runtime.CanRestore(m, k.plan); err != nil {
 		return checkpoint.Recovery{}, err
+	}
+	if !newest {
+		e.Log.Warn("the checkpoint is not the newest: results after it were committed, and will be put out again", "checkpoint", m.Epoch, "newest", found.Manifest.Epoch)
 	}
 	// Of one that is not the newest all is committed: the next one began only then.
 	if err := checkpoint.Import(k.store, from, m, !newest || found.Committed); err != nil {

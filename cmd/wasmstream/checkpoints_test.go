@@ -205,32 +205,44 @@ func TestRestarts(t *testing.T) {
 // TestARefusedRestoreLeavesNothing: a checkpoint that is damaged is not taken, and the
 // job goes on as before.
 func TestARefusedRestoreLeavesNothing(t *testing.T) {
-	folder := keptJob(t, "")
-	if !runKilled(t, folder, "note-after:2") {
-		t.Fatal("the run was not killed")
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "state", "1-000002-*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files of the second checkpoint: %v, %v", files, err)
-	}
-	content, err := os.ReadFile(files[0])
+	folder, delta := killedWithDelta(t)
+	damaged, err := os.ReadFile(delta)
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := slices.Clone(content)
 	damaged[len(damaged)/2] ^= 1
-	write(t, files[0], string(damaged))
-	run(t, folder, "run", "job.yaml", "--restore", "state/1-000002.manifest").expect(t, exitBadInput, "is not sound", filepath.Base(files[0]))
-	run(t, folder, "run", "job.yaml").expect(t, 0, filepath.Base(files[0])) // from the first
+	write(t, delta, string(damaged))
+	name := filepath.Base(delta)
+	epoch, _, _ := strings.Cut(name, "-hourly")
+	run(t, folder, "run", "job.yaml", "--restore", "state/"+epoch+".manifest").expect(t, exitBadInput, "is not sound", name)
+	run(t, folder, "run", "job.yaml").expect(t, 0, name) // from the one before
 	checkHourly(t, folder)
+}
+
+// killedWithDelta is a job that was killed when its newest checkpoint but those without
+// changes had a delta.
+func killedWithDelta(t *testing.T) (folder, delta string) {
+	t.Helper()
+	for range 50 {
+		if folder == "" || !runKilled(t, folder, "note-after:1") {
+			folder = keptJob(t, "") // the one before was through before it had any
+			continue
+		}
+		deltas, err := filepath.Glob(filepath.Join(folder, "state", "*.delta"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(deltas) > 0 {
+			return folder, deltas[len(deltas)-1]
+		}
+	}
+	t.Fatal("no checkpoint of 50 had changes")
+	return "", ""
 }
 
 // TestAPartFileThatIsGone: starting again would not bring it back.
 func TestAPartFileThatIsGone(t *testing.T) {
-	folder := keptJob(t, "")
-	if !runKilled(t, folder, "note-after:2") {
-		t.Fatal("the run was not killed")
-	}
+	folder, _ := killedWithDelta(t)
 	if err := os.Remove(filepath.Join(folder, "out", ".firings.ndjson.part")); err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -16,74 +18,11 @@ import (
 	"github.com/wasmstream/wasmstream/host/checkpoint/folder"
 )
 
-// The records of a job that lasts for many checkpoints, on any machine: one of each
-// key after the other, a millisecond apart.
-const (
-	longRecords = 600_000
-	longKeys    = 7
-	longJob     = `version: 1
-name: long
-checkpoint: {dir: state, interval: 10ms, retained: 1000}
-sources:
-  in:
-    file: {path: %s, format: json}
-    schema: {k: BIGINT, t: TIMESTAMP(3)}
-    event-time: t
-    watermark: {max-out-of-orderness: 0s, emit: on-event}
-steps:
-  counts: {from: in, key-by: [k], window: {tumbling: {size: 1s}}, aggregate: {n: count, m: max(k)}}
-sinks:
-  out: {from: counts, file: {path: out/counts.ndjson, format: json}}
-`
-)
-
-// checkLong holds the result of that job against what it is by arithmetic.
-func checkLong(t *testing.T, dir string) {
-	t.Helper()
-	var want strings.Builder
-	for second := range longRecords / 1000 {
-		var n [longKeys]int
-		for i := range 1000 {
-			n[(second*1000+i)%longKeys]++
-		}
-		for k := range n {
-			fmt.Fprintf(&want, `{"k":%d,"n":%d,"m":%d,"window_start":%d,"window_end":%d}`+"\n", k, n[k], k, second*1000, second*1000+1000)
-		}
-	}
-	got := read(t, filepath.Join(dir, "out/counts.ndjson"))
-	if !slices.Equal(sortedLines(got), sortedLines(want.String())) {
-		t.Errorf("the result has %d lines, and is not the %d expected", strings.Count(got, "\n"), longRecords/1000*longKeys)
-	}
-}
-
-// interrupted is a folder with that job after some checkpoints, killed behind the
-// newest; and that one and the one before it.
+// interrupted is a folder with the hourly-delays job after some checkpoints, killed
+// behind the newest, which has a delta of its own; and that one and the one before it.
 func interrupted(t *testing.T) (dir string, newest, before *checkpoint.Manifest) {
 	t.Helper()
-	dir = t.TempDir()
-	input := filepath.Join(t.TempDir(), "in.ndjson")
-	var records strings.Builder
-	for i := range longRecords {
-		fmt.Fprintf(&records, `{"k":%d,"t":%d}`+"\n", i%longKeys, i)
-	}
-	write(t, input, records.String())
-	write(t, filepath.Join(dir, "job.yaml"), fmt.Sprintf(longJob, input))
-	for range 10 {
-		if !runKilled(t, dir, "note-after:2") {
-			t.Fatal("the run came to its end")
-		}
-		// A slow machine may have come to two checkpoints without a record between them.
-		if newest, before = newestTwo(t, dir); len(ownObjects(newest, before)) > 1 {
-			return dir, newest, before
-		}
-	}
-	t.Fatal("no checkpoint has a file of its own")
-	return
-}
-
-// newestTwo are the newest checkpoint and the one before it.
-func newestTwo(t *testing.T, dir string) (newest, before *checkpoint.Manifest) {
-	t.Helper()
+	dir, delta := killedWithDelta(t)
 	store, err := folder.OpenReadOnly(folder.OS{}, filepath.Join(dir, "state"))
 	if err != nil {
 		t.Fatal(err)
@@ -92,21 +31,13 @@ func newestTwo(t *testing.T, dir string) (newest, before *checkpoint.Manifest) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !slices.Contains(r.Manifest.FileNames(), filepath.Base(delta)) {
+		t.Fatalf("the newest checkpoint does not have %s", delta)
+	}
 	if before, err = checkpoint.LoadManifest(store, checkpoint.ManifestName(r.Manifest.History, r.Manifest.Epoch-1)); err != nil {
 		t.Fatal(err)
 	}
-	return r.Manifest, before
-}
-
-// ownObjects are those that the newest checkpoint has for itself.
-func ownObjects(newest, before *checkpoint.Manifest) []string {
-	own := []string{checkpoint.ManifestName(newest.History, newest.Epoch)}
-	for _, name := range newest.FileNames() {
-		if !slices.Contains(before.FileNames(), name) {
-			own = append(own, name)
-		}
-	}
-	return own
+	return dir, r.Manifest, before
 }
 
 // damages are what can happen to a file.
@@ -133,7 +64,16 @@ var damages = map[string]func(path string) error{
 // a run names the file, goes on from the checkpoint before, and its result is right.
 func TestDamagedCheckpoints(t *testing.T) {
 	dir, newest, before := interrupted(t)
-	for _, name := range ownObjects(newest, before) {
+	own := []string{checkpoint.ManifestName(newest.History, newest.Epoch)}
+	for _, name := range newest.FileNames() {
+		if !slices.Contains(before.FileNames(), name) {
+			own = append(own, name)
+		}
+	}
+	if len(own) < 2 {
+		t.Fatalf("the newest checkpoint has no file of its own beside %v", own)
+	}
+	for _, name := range own {
 		for how, damage := range damages {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
@@ -146,56 +86,33 @@ func TestDamagedCheckpoints(t *testing.T) {
 				}
 				run(t, copied, "run", "job.yaml").expect(t, exitOK, "a checkpoint is damaged and is passed over", name,
 					fmt.Sprintf("from_epoch=%d to_epoch=%d", before.Epoch, newest.Epoch))
-				checkLong(t, copied)
+				checkHourly(t, copied)
 			})
 		}
 	}
 }
 
-// TestNoCheckpointIsSound: there is nothing to go on from, and starting anew is not
-// for the run to decide.
-func TestNoCheckpointIsSound(t *testing.T) {
-	dir, newest, before := interrupted(t)
-	names := append(newest.FileNames(), before.FileNames()...)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for _, name := range names {
-		if err := damages["a flipped bit"](filepath.Join(dir, "state", name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, older := range olderManifests(t, dir, before) {
-		if err := os.Remove(older); err != nil {
-			t.Fatal(err)
-		}
-	}
-	o := run(t, dir, "run", "job.yaml")
-	o.expect(t, exitBadInput, "no checkpoint of history 1 is sound", "--fresh")
-	for _, name := range names {
-		o.expect(t, exitBadInput, name+" is damaged")
-	}
-	run(t, dir, "run", "job.yaml", "--fresh").expect(t, exitOK)
-	checkLong(t, dir)
-}
-
-// olderManifests are the paths of those before a checkpoint.
-func olderManifests(t *testing.T, dir string, than *checkpoint.Manifest) (older []string) {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "state", "*.manifest"))
+// TestAllCheckpointsAreDamaged: there is nothing to go on from, and starting anew is
+// not for the run to decide.
+func TestAllCheckpointsAreDamaged(t *testing.T) {
+	dir, newest, _ := interrupted(t)
+	bases, err := filepath.Glob(filepath.Join(dir, "state", "*.base"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range paths {
-		if n, ok := checkpoint.ParseName(filepath.Base(path)); ok && n.Epoch < than.Epoch {
-			older = append(older, path)
+	for _, base := range bases {
+		if err := damages["a flipped bit"](base); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return older
+	run(t, dir, "run", "job.yaml").expect(t, exitBadInput, newest.FileNames()[0]+" is damaged", "no checkpoint of history 1 is sound", "--fresh")
+	run(t, dir, "run", "job.yaml", "--fresh").expect(t, exitOK)
+	checkHourly(t, dir)
 }
 
-// TestTwoCopiesOfAJob: a second run of a job that runs already is refused, names the
+// TestTwoRunsInOneFolder: a second run of a job that runs already is refused, names the
 // folder and the other process, and leaves that one alone.
-func TestTwoCopiesOfAJob(t *testing.T) {
+func TestTwoRunsInOneFolder(t *testing.T) {
 	t.Parallel()
 	dir := keptJob(t, "restart: none\n")
 	text, pipe := read(t, filepath.Join(dir, "job.yaml")), filepath.Join(dir, "flights.ndjson")

@@ -52,7 +52,7 @@ func kafkaSink(e *Env, s *job.Sink, start startOptions) kafka.SinkOptions {
 		Timestamps: k.EventTimestamp, Compression: k.Compression,
 	}
 	if o.TransactionalIDPrefix != "" && start.lineage != "" {
-		o.TransactionalIDPrefix += "-" + start.lineage
+		o.TransactionalIDPrefix += "~" + start.lineage // no slash, which ends a prefix
 	}
 	for _, h := range k.Headers {
 		if h.Column >= 0 {

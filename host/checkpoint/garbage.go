@@ -18,6 +18,8 @@ type GarbageFacts struct {
 	// Pinned are files that are wanted though no manifest names them yet: those of a merge from its beginning until a
 	// manifest with its result is durable.
 	Pinned []string
+	// Unsound are the epochs of checkpoints that are known to be damaged: they count for none of those to keep.
+	Unsound []int64
 }
 
 // Garbage is what may be deleted, in this order, and what it was decided not to look into.
@@ -30,8 +32,9 @@ type Garbage struct {
 // FindGarbage decides what may be deleted (invariant E). It is of the history alone: earlier ones are left for people to
 // remove, who may have begun anew by mistake. And only
 //
-//   - manifests older than the Retained newest that are committed and no savepoints, and then their notes of commit, the
-//     manifest first: a note without its manifest is an old one, a manifest without its note would be committed again;
+//   - manifests older than the Retained newest that are committed, not known to be damaged, and no savepoints, and then
+//     their notes of commit, the manifest first: a note without its manifest is an old one, a manifest without its note
+//     would be committed again;
 //   - files up to the newest committed epoch that no manifest that is kept names, and that are not pinned. Files above
 //     that epoch may belong to a checkpoint that is under way.
 //
@@ -64,7 +67,7 @@ type collector struct {
 func (c *collector) retained() (oldest, newest int64, ok bool) {
 	var epochs []int64
 	for epoch, m := range c.facts.Manifests {
-		if !m.Savepoint && c.objects[ManifestName(c.facts.History, epoch)] && c.objects[CommittedName(c.facts.History, epoch)] {
+		if !m.Savepoint && !slices.Contains(c.facts.Unsound, epoch) && c.objects[ManifestName(c.facts.History, epoch)] && c.objects[CommittedName(c.facts.History, epoch)] {
 			epochs = append(epochs, epoch)
 		}
 	}
@@ -142,16 +145,16 @@ func (c *collector) ours() []Name {
 	return names
 }
 
-// Sweep deletes the garbage of a history. It stops at nothing: what could not be deleted is tried again by the next one.
-func Sweep(store Store, history, retained int, pinned []string) (Garbage, error) {
-	facts := GarbageFacts{History: history, Retained: retained, Pinned: pinned, Manifests: map[int64]*Manifest{}}
-	var err error
+// Sweep deletes the garbage of a history. Of the facts it finds out itself what lies in the store. It stops at nothing:
+// what could not be deleted is tried again by the next one.
+func Sweep(store Store, facts GarbageFacts) (_ Garbage, err error) {
+	facts.Manifests = map[int64]*Manifest{}
 	if facts.Objects, err = store.List(); err != nil {
 		return Garbage{}, err
 	}
 	for _, name := range facts.Objects {
 		n, ok := ParseName(name)
-		if !ok || n.History != history || n.Kind != KindManifest {
+		if !ok || n.History != facts.History || n.Kind != KindManifest {
 			continue
 		}
 		switch m, err := LoadManifest(store, name); {

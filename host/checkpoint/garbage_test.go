@@ -67,6 +67,9 @@ func TestFindGarbage(t *testing.T) {
 		{"an old savepoint is kept, with its files",
 			checkpoint.GarbageFacts{Objects: names, Manifests: savepoint2, Retained: 1},
 			[]string{m(1), m(3), note(1), note(3)}},
+		{"one that is known to be damaged does not count, and is kept as long as an older one",
+			checkpoint.GarbageFacts{Objects: names, Manifests: manifests(), Retained: 2, Unsound: []int64{3}},
+			[]string{m(1), note(1)}},
 		{"a new savepoint is not one of those retained",
 			checkpoint.GarbageFacts{Objects: names, Manifests: savepoint4, Retained: 1},
 			[]string{m(1), m(2), note(1), note(2), delta(1), delta(2)}},
@@ -144,7 +147,7 @@ func TestSweepGoesOn(t *testing.T) {
 		t.Errorf("left are %q", files)
 	}
 	d.Inject(nil)
-	if _, err := checkpoint.Sweep(j.store, 1, 2, nil); err != nil || slices.Contains(d.Files(statePath), "1-000001.manifest") {
+	if _, err := checkpoint.Sweep(j.store, checkpoint.GarbageFacts{History: 1, Retained: 2}); err != nil || slices.Contains(d.Files(statePath), "1-000001.manifest") {
 		t.Errorf("left are %q, error %v", d.Files(statePath), err)
 	}
 }
@@ -170,7 +173,7 @@ func TestSweepDoesNotGuess(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := checkpoint.Sweep(j.store, 1, 1, nil); !errors.Is(err, denied) || !slices.Equal(before, d.Files(statePath)) {
+	if _, err := checkpoint.Sweep(j.store, checkpoint.GarbageFacts{History: 1, Retained: 1}); !errors.Is(err, denied) || !slices.Equal(before, d.Files(statePath)) {
 		t.Errorf("%v; of %q are left %q", err, before, d.Files(statePath))
 	}
 }

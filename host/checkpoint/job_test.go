@@ -147,7 +147,7 @@ func (j *job) checkpoint() error {
 	if err := checkpoint.PutCommitted(j.store, j.history, epoch); err != nil {
 		return err
 	}
-	_, err = checkpoint.Sweep(j.store, j.history, 2, nil)
+	_, err = checkpoint.Sweep(j.store, checkpoint.GarbageFacts{History: j.history, Retained: 2})
 	return err
 }
 

@@ -18,6 +18,8 @@ type Recovery struct {
 	Manifest *Manifest
 	// Committed says that every sink has committed it. Else the hand-overs are to be committed once more.
 	Committed bool
+	// Begun says that the history was begun by Begin, if it has no checkpoint yet.
+	Begun bool
 	// CommittedBeyond is the newest epoch above the manifest's of which it is known that sinks have committed it; 0 if
 	// there is none. What they made visible from the manifest's to that one will be made visible again.
 	CommittedBeyond int64
@@ -67,7 +69,7 @@ func Recover(store Store) (Recovery, error) {
 		return Recovery{}, err
 	}
 	s := surveyOf(names)
-	r := Recovery{History: s.history, Next: s.next}
+	r := Recovery{History: s.history, Next: s.next, Begun: s.begun}
 	for _, epoch := range s.epochs {
 		m, problems, err := examine(store, s.history, epoch)
 		if err != nil {
@@ -88,6 +90,7 @@ type survey struct {
 	next      int64
 	epochs    []int64        // with a manifest or a note of commit, newest first
 	committed map[int64]bool // with a note of commit
+	begun     bool           // by Begin
 }
 
 // surveyOf looks at the greatest history that was begun. Files alone do not show that: Import may not have come to its
@@ -109,6 +112,8 @@ func surveyOf(names []string) survey {
 		case KindCommitted:
 			s.committed[n.Epoch] = true
 			s.epochs = append(s.epochs, n.Epoch)
+		case KindBegun:
+			s.begun = true
 		case KindManifest:
 			s.epochs = append(s.epochs, n.Epoch)
 		}
@@ -242,7 +247,7 @@ func Begin(store Store) (Recovery, error) {
 	if err := put(store, BegunName(history), []byte("begun\n")); err != nil {
 		return Recovery{}, err
 	}
-	return Recovery{History: history, Next: 1}, nil
+	return Recovery{History: history, Next: 1, Begun: true}, nil
 }
 
 // unusedHistory is a number above those of all objects.

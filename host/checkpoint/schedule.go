@@ -163,9 +163,6 @@ func (s *Schedule) Failed(now stream.ProcTime, epoch int64, reason string) {
 	}
 }
 
-// Aborted tells that one was given up for a reason that is no failure, such as the end of the job.
-func (s *Schedule) Aborted(now stream.ProcTime, epoch int64) { s.end(now, epoch) }
-
 func (s *Schedule) end(now stream.ProcTime, epoch int64) bool {
 	if epoch == 0 || epoch != s.running {
 		return false

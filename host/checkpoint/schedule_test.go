@@ -37,8 +37,6 @@ func course(t *testing.T, o checkpoint.ScheduleOptions, events string) string {
 			s.Completed(now, epoch)
 		case "failed":
 			s.Failed(now, epoch, "no room")
-		case "aborted":
-			s.Aborted(now, epoch)
 		case "demand":
 			s.Demand()
 		case "":
@@ -128,10 +126,6 @@ func TestSchedule(t *testing.T) {
 			210 completed 2 => wait until 300
 			300 started 3 => wait until 600300
 			310 failed 3 => wait until 400
-		`},
-		{"giving up is no failure", checkpoint.ScheduleOptions{Interval: 100 * ms, MinPause: 500 * ms}, `
-			100 started 1 => wait until 600100
-			110 aborted 1 => wait until 610
 		`},
 		{"news of others", checkpoint.ScheduleOptions{Interval: 100 * ms}, `
 			50 completed 0 => wait until 100

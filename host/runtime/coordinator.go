@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 
@@ -264,7 +263,11 @@ func (c *coordinator) note(epoch int64) error {
 // tidy deletes what no checkpoint needs and has files merged that have become many.
 // What fails is tried again after the next checkpoint.
 func (c *coordinator) tidy() {
-	garbage, err := checkpoint.Sweep(c.config.Store, c.config.Recovery.History, max(1, c.config.Retained), c.merger.pinned())
+	facts := checkpoint.GarbageFacts{History: c.config.Recovery.History, Retained: c.config.Retained, Pinned: c.merger.pinned()}
+	for _, p := range c.config.Recovery.Problems {
+		facts.Unsound = append(facts.Unsound, p.Epoch)
+	}
+	garbage, err := checkpoint.Sweep(c.config.Store, facts)
 	if err != nil {
 		c.log.Warn("old parts of checkpoints could not be deleted", "error", err)
 	}
@@ -296,7 +299,7 @@ func (c *coordinator) giveUp(err error) error {
 		c.schedule.Demand()
 	}
 	if d := c.schedule.Next(now); d.Do == checkpoint.DoFailJob {
-		return fmt.Errorf("%s: %w", d.Reason, err)
+		return errors.New(d.Reason)
 	}
 	return nil
 }

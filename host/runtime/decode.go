@@ -143,7 +143,7 @@ func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
 	if len(known) > 0 && known[t.record].Null {
 		return errTombstone
 	}
-	if len(record) == 0 {
+	if len(record) == 0 && len(t.chunk.Offsets) == 0 {
 		return nil // a blank line
 	}
 	t.writer.Begin(b, stream.Insert)

@@ -445,3 +445,31 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		t.Errorf("%.0f allocations per million records, more than 100", perMillion)
 	}
 }
+
+// TestARecordWithoutBytes: of a line there may be none, and nothing is missing; a
+// record of a topic that is empty is one that cannot be read.
+func TestARecordWithoutBytes(t *testing.T) {
+	sent := false
+	src := newSource(func(c *connector.Chunk) error {
+		if sent {
+			return io.EOF
+		}
+		sent = true
+		appendLines(c, `{"k":"a","v":1,"t":1}`+"\n")
+		c.Ends = append(c.Ends, uint32(len(c.Data)))
+		c.Offsets = []int64{0, 1}
+		return nil
+	})
+	c := with(t, src, func(string) connector.Sink { return &sinkFuncs{} })
+	j, err := runtime.New(countPlan(t, "", "skip", "on-event"), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if p := j.Progress(); p.Records != 1 || p.Skipped != 1 {
+		t.Errorf("%d records, %d skipped", p.Records, p.Skipped)
+	}
+}

@@ -55,7 +55,8 @@ func layoutOf(s *job.Step) string {
 		for _, a := range s.Window.Aggregates {
 			text += fmt.Sprintf(" %s %s", a.Kind, a.Type)
 			if a.Column >= 0 {
-				text += " of " + s.Input.Fields()[a.Column].Type.String()
+				f := s.Input.Fields()[a.Column]
+				text += " of " + f.Name + " " + f.Type.String()
 			}
 		}
 		if s.Window.Options.Evictor != nil {
@@ -63,11 +64,16 @@ func layoutOf(s *job.Step) string {
 		}
 		return text
 	case s.WindowJoin != nil:
-		return "window join, " + windowsOf(&s.WindowJoin.Options) + " " + s.WindowJoin.Left.Input.String() + " " + s.WindowJoin.Right.Input.String()
+		return "window join, " + windowsOf(&s.WindowJoin.Options) + sideText(&s.WindowJoin.Left) + sideText(&s.WindowJoin.Right)
 	case s.IntervalJoin != nil:
-		return "interval join " + s.IntervalJoin.Left.Input.String() + " " + s.IntervalJoin.Right.Input.String()
+		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
 	}
 	return ""
+}
+
+// sideText says what is kept of a side of a join.
+func sideText(s *job.Side) string {
+	return ", key " + s.Input.Project(s.Key).String() + " of " + s.Input.String()
 }
 
 // windowsOf says what of a step's windows its state depends on: their kind and clock,

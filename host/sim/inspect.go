@@ -63,8 +63,7 @@ func (r *run) inspect(l *life) {
 	r.retained(store)
 }
 
-// retained wants as many checkpoints to be sound as are to be kept, if there were so many. After one has rotted there may
-// be one less: which of its files have is not looked at when older ones are deleted.
+// retained wants as many checkpoints to be sound as are to be kept, if there were so many.
 func (r *run) retained(store checkpoint.Store) {
 	w := r.world
 	want := 0
@@ -73,10 +72,7 @@ func (r *run) retained(store checkpoint.Store) {
 			want++
 		}
 	}
-	if want = min(want, r.plan.Checkpoint.Retained); w.rotted {
-		want = min(want, 1)
-	}
-	if want == 0 {
+	if want = min(want, r.plan.Checkpoint.Retained); want == 0 {
 		return
 	}
 	var wrong []checkpoint.Problem
@@ -107,8 +103,8 @@ func (r *run) decay(l *life) {
 		return
 	}
 	older := false // one that can be gone on from
-	for epoch := range w.noted {
-		older = older || epoch < newest
+	for epoch := range w.manifests {
+		older = older || epoch < newest && w.noted[epoch]
 	}
 	if !older {
 		return
@@ -131,7 +127,7 @@ func (r *run) decay(l *life) {
 		w.find("%v", err)
 		return
 	}
-	w.rotted, w.repeats = true, w.repeats || w.committed >= newest
+	w.repeats = w.repeats || w.committed >= newest
 	w.trace.say("%s rots; results may come again: %t", name, w.repeats)
 	w.forget(newest)
 }
@@ -147,7 +143,7 @@ func (r *run) rotten(m *checkpoint.Manifest) string {
 	return names[r.lives.IntN(len(names))]
 }
 
-// forget takes a checkpoint out of what is known to be sound.
+// forget takes the newest checkpoint out of what is known to be sound. Of the older ones only one need be there.
 func (w *world) forget(epoch int64) {
 	delete(w.manifests, epoch)
 	delete(w.noted, epoch)
@@ -155,5 +151,6 @@ func (w *world) forget(epoch int64) {
 	for other := range w.manifests {
 		w.newest = max(w.newest, other)
 	}
+	maps.DeleteFunc(w.manifests, func(other int64, _ *checkpoint.Manifest) bool { return other < w.newest })
 	w.committed = min(w.committed, w.newest)
 }

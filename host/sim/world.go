@@ -48,8 +48,7 @@ type world struct {
 	newest       int64          // epoch of the newest manifest that is known to be durable
 	noted        map[int64]bool // epochs of which it is known that their note is durable
 	committed    int64          // the newest epoch of which any sink has committed something
-	rotted       bool           // a checkpoint has
-	repeats      bool           // one that was committed
+	repeats      bool           // a checkpoint that was committed has rotted
 	findings     []string
 	merged       map[string]bool // files that were made of several
 	counts       counts

@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -23,7 +24,11 @@ type RollingOptions struct {
 
 // Rolling writes lines to the parts of a folder, numbered in the order of writing:
 // part-0000000001.ndjson and so on. A part appears, whole, with the checkpoint after
-// it was full, and is never changed. Numbers go on behind those that are there.
+// it was full, and is never changed.
+//
+// The folder is one run's and of those that go on from it: a file in it says whose it is,
+// and up to which number parts have appeared, for somebody may take them away. A run
+// that begins anew wants a folder without parts.
 //
 // A hand-over names the full parts that have not appeared, and how far the open one
 // was written. Recover has the full ones appear; Open cuts the open one back, and
@@ -36,12 +41,14 @@ type Rolling struct {
 	file       *os.File // the open part; nil: none
 	since      stream.ProcTime
 	state      rollingHandover
+	owned      ownership
 	given      int // how many full parts the last hand-over named
 }
 
 // rollingHandover is what a checkpoint keeps, as JSON.
 type rollingHandover struct {
 	Version int        `json:"version"`
+	Owner   string     `json:"owner"`
 	Full    []partSize `json:"full"`
 	Open    partSize   `json:"open"` // Number 0: none
 	Next    int64      `json:"next"` // the number of the part after these
@@ -50,6 +57,48 @@ type rollingHandover struct {
 type partSize struct {
 	Number int64 `json:"number"`
 	Bytes  int64 `json:"bytes"`
+}
+
+// ownership is the file that says whose the folder is, as JSON.
+type ownership struct {
+	Owner    string `json:"owner"`
+	Appeared int64  `json:"appeared"` // the highest number of a part that has
+}
+
+// ownerName is that file's name.
+const ownerName = ".wasmstream"
+
+func (s *Rolling) readOwner() (o ownership, err error) {
+	b, err := os.ReadFile(filepath.Join(s.dir, ownerName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return o, explain(err, "cannot read in", s.shown)
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return o, gone("%s in %s is damaged, and says whose the parts there are: %w", ownerName, s.shown, err)
+	}
+	return o, nil
+}
+
+// own makes durable whose the folder is.
+func (s *Rolling) own(o ownership) error {
+	b, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, ownerName)
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	s.owned = o
+	return errors.Join(os.Rename(path+".new", path), syncFolder(s.dir))
 }
 
 // NewRolling makes a sink of the folder at path; shown is the path as the user wrote
@@ -65,7 +114,10 @@ func (s *Rolling) target(n int64) string { return filepath.Join(s.dir, fmt.Sprin
 // Recover implements connector.Sink.
 func (s *Rolling) Recover(from []byte) error {
 	h, err := s.read(from)
-	if err != nil {
+	if err != nil || len(h.Full) == 0 {
+		return err
+	}
+	if err := s.mine(h); err != nil {
 		return err
 	}
 	for _, p := range h.Full {
@@ -73,10 +125,15 @@ func (s *Rolling) Recover(from []byte) error {
 			return err
 		}
 	}
-	if len(h.Full) == 0 {
-		return nil
-	}
 	return syncFolder(s.dir)
+}
+
+// mine makes sure that the folder is that of the hand-over.
+func (s *Rolling) mine(h rollingHandover) (err error) {
+	if s.owned, err = s.readOwner(); err == nil && s.owned.Owner != h.Owner {
+		err = gone("cannot go on in %s: the parts there are those of another run, which began in it since", s.shown)
+	}
+	return err
 }
 
 // appear gives a full part its name, if it does not have it yet.
@@ -85,6 +142,9 @@ func (s *Rolling) appear(p partSize) error {
 	part := Part(target)
 	info, err := os.Lstat(part)
 	if errors.Is(err, fs.ErrNotExist) {
+		if p.Number <= s.owned.Appeared {
+			return nil // it did, and may have been taken away
+		}
 		if info, err := os.Stat(target); err != nil || info.Size() != p.Bytes {
 			return gone("the result %s is lost: the checkpoint says that it has %d bytes, and neither such a file nor its part file is there", target, p.Bytes)
 		}
@@ -118,13 +178,21 @@ func (s *Rolling) Open(from []byte) (err error) {
 		return err
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return explain(err, "cannot make the folder", s.shown)
+		return &GoneError{explain(err, "cannot make the folder", s.shown)}
 	}
 	if s.lock, err = openLocked(filepath.Join(s.dir, lockName)); err != nil {
 		return fmt.Errorf("cannot write to %s: another run is writing to it (%w)", s.shown, err)
 	}
 	s.state.Full, s.given = nil, 0
-	if err := s.tidy(len(from) > 0); err != nil {
+	if len(from) > 0 {
+		err = s.mine(s.state)
+	} else {
+		err = s.begin()
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.tidy(); err != nil {
 		return explain(err, "cannot write to", s.shown)
 	}
 	if p := s.state.Open; p.Number > 0 {
@@ -133,27 +201,41 @@ func (s *Rolling) Open(from []byte) (err error) {
 	return nil
 }
 
-// tidy removes parts that were begun after the checkpoint, if the sink goes on from
-// one, and else finds the next number.
-func (s *Rolling) tidy(restored bool) error {
+// begin takes a folder that has no parts.
+func (s *Rolling) begin() error {
+	parts, err := filepath.Glob(filepath.Join(s.dir, "part-*"))
+	if err != nil {
+		return err
+	}
+	if len(parts) > 0 {
+		return gone("cannot begin in %s: it has parts of a former run, such as %s, behind which their results would come again; move them away, or name another folder", s.shown, filepath.Base(parts[0]))
+	}
+	s.state.Owner = fmt.Sprintf("%d-%d", s.options.Clock.Now(), os.Getpid())
+	return s.own(ownership{Owner: s.state.Owner})
+}
+
+// partFile is the name of a part, or of one that has not appeared yet.
+var partFile = regexp.MustCompile(`^(?:part-(\d{10})\.ndjson|\.part-(\d{10})\.ndjson\.part)$`)
+
+// tidy removes parts that were begun after the checkpoint, whether they have appeared
+// or not.
+func (s *Rolling) tidy() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
-	open, next := s.state.Open.Number, s.state.Next
+	s.state.Next = max(s.state.Next, 1)
 	for _, e := range entries {
-		var n int64
-		name, hidden := strings.CutPrefix(e.Name(), ".")
-		if count, _ := fmt.Sscanf(name, partName, &n); count != 1 {
+		m := partFile.FindStringSubmatch(e.Name())
+		if m == nil {
 			continue
 		}
-		path := filepath.Join(s.dir, e.Name())
+		n, _ := strconv.ParseInt(m[1]+m[2], 10, 64)
+		path, hidden := filepath.Join(s.dir, e.Name()), m[2] != ""
 		switch {
-		case n == open && hidden, restored && !hidden && n < next && n != open:
-		case n == open: // it was full, and appeared, after the checkpoint
+		case n == s.state.Open.Number && hidden, n < s.state.Next && n != s.state.Open.Number && !hidden:
+		case n == s.state.Open.Number: // it was full, and appeared, after the checkpoint
 			err = os.Rename(path, Part(path))
-		case !restored && !hidden:
-			s.state.Next = max(s.state.Next, n+1)
 		default:
 			err = os.Remove(path)
 		}
@@ -161,7 +243,9 @@ func (s *Rolling) tidy(restored bool) error {
 			return err
 		}
 	}
-	s.state.Next = max(s.state.Next, 1)
+	if last := s.state.Next - 1; s.owned.Appeared > last {
+		return s.own(ownership{Owner: s.owned.Owner, Appeared: last})
+	}
 	return syncFolder(s.dir)
 }
 
@@ -252,6 +336,11 @@ func (s *Rolling) Handover(final bool) ([]byte, error) {
 func (s *Rolling) Commit() error {
 	if s.given == 0 {
 		return nil
+	}
+	// Noted first: a part that is neither here nor there has appeared, and was taken away.
+	last := s.state.Full[s.given-1].Number
+	if err := s.own(ownership{Owner: s.state.Owner, Appeared: last}); err != nil {
+		return explain(err, "cannot write to", s.shown)
 	}
 	for _, p := range s.state.Full[:s.given] {
 		if err := s.appear(p); err != nil {

@@ -186,6 +186,74 @@ func TestRollingGoesBack(t *testing.T) {
 	}
 }
 
+// TestRollingFolderIsOneRuns: a run that begins wants a folder without parts; one that
+// goes on, its own; and files of other names are nobody's.
+func TestRollingFolderIsOneRuns(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{now: 1}
+	s := rolling(dir, clock, 4, time.Hour)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("full\nopen\n")))
+	first := handOver(t, s, false)
+	must(t, s.Close())
+
+	clock.now = 2 // a run that begins before anything has appeared
+	other := rolling(dir, clock, 4, time.Hour)
+	must(t, other.Open(nil))
+	must(t, other.Write(records("other\n")))
+	handOver(t, other, false)
+	must(t, other.Commit())
+	must(t, other.Close())
+
+	again := rolling(dir, clock, 4, time.Hour)
+	for _, err := range []error{again.Recover(first), again.Open(first)} {
+		if err == nil || !strings.Contains(err.Error(), "those of another run") {
+			t.Errorf("going on in a folder that another run has taken: %v", err)
+		}
+	}
+	must(t, again.Close())
+	third := rolling(dir, clock, 4, time.Hour)
+	if err := third.Open(nil); err == nil || !strings.Contains(err.Error(), "has parts of a former run") {
+		t.Errorf("beginning in a folder with parts: %v", err)
+	}
+	must(t, third.Close())
+	if got := visible(t, dir); len(got) != 1 || got[0] != "other\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestRollingPartsAreTakenAway: by whoever reads them, as soon as they appear.
+func TestRollingPartsAreTakenAway(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 4, time.Hour)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("full\nmore\n")))
+	h := handOver(t, s, false)
+	must(t, s.Commit())
+	s.Kill() // before that is noted
+	for _, name := range []string{"part-0000000001.ndjson", "part-0000000002.ndjson"} {
+		must(t, os.Remove(filepath.Join(dir, name)))
+	}
+	foreign := []string{"part-0000000099.ndjson.md5", "part-7777.ndjson", "notes.txt"}
+	for _, name := range foreign {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	s = rolling(dir, clock, 4, time.Hour)
+	must(t, s.Recover(h))
+	must(t, s.Open(h))
+	must(t, s.Write(records("next\n")))
+	handOver(t, s, true)
+	must(t, s.Commit())
+	must(t, s.Close())
+	if got := content(t, filepath.Join(dir, "part-0000000003.ndjson")); got != "next\n" {
+		t.Errorf("%q", got)
+	}
+	for _, name := range foreign {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestRollingRefuses(t *testing.T) {
 	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
 	s := rolling(dir, clock, 4, time.Hour)

@@ -49,10 +49,10 @@ func (s *Sink) Open(from []byte) error {
 		return nil
 	}
 	if s.target, err = Target(s.path); err != nil {
-		return fmt.Errorf("cannot write %s: %w", s.shown, err)
+		return gone("cannot write %s: %w", s.shown, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.target), 0o755); err != nil {
-		return explain(err, "cannot make the folder of", s.shown)
+		return &GoneError{explain(err, "cannot make the folder of", s.shown)}
 	}
 	part := Part(s.target)
 	if err := s.copyBack(h); err != nil {
@@ -233,8 +233,9 @@ func (s *Sink) Recover(from []byte) error {
 	return errors.Join(s.cutBack(h.bytes), s.Commit())
 }
 
-// GoneError is that what a checkpoint counts as written is not there, which starting
-// again does not change: it implements connector.Lasting.
+// GoneError is that what a checkpoint counts as written is not there, or that nothing
+// can be written at the path. Starting again does not change that: it implements
+// connector.Lasting.
 type GoneError struct{ err error }
 
 func gone(format string, args ...any) error { return &GoneError{fmt.Errorf(format, args...)} }

@@ -62,7 +62,7 @@ func (s *Sink) explain(r *kgo.Record, err error) error {
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		return &TopicError{topic, "the topic or the partition is not there any more: was it deleted?", err}
 	case errors.Is(err, kerr.InvalidTransactionTimeout):
-		return fmt.Errorf("transaction-timeout is %v, which is more than the brokers allow (transaction.max.timeout.ms): %w", s.options.TransactionTimeout, err)
+		return setting("transaction-timeout is %v, which is more than the brokers allow (transaction.max.timeout.ms): %w", s.options.TransactionTimeout, err)
 	case errors.Is(err, kerr.ProducerFenced), errors.Is(err, kerr.InvalidProducerEpoch), errors.Is(err, kerr.InvalidTxnState), errors.Is(err, kerr.InvalidProducerIDMapping):
 		return &FencedError{Prefix: s.options.TransactionalIDPrefix, Timeout: s.options.TransactionTimeout, Err: err}
 	}

@@ -39,7 +39,7 @@ func sharedKafka(t testing.TB, r servers.Release) *broker {
 func eachKafka(t *testing.T, test func(t *testing.T, b *broker)) {
 	t.Helper()
 	t.Run("4.4", func(t *testing.T) { test(t, realKafka(t)) })
-	if os.Getenv("WASMSTREAM_TEST_KAFKA_ALL") == "" && os.Getenv("CI") == "" {
+	if os.Getenv("WASMSTREAM_TEST_KAFKA_ALL") == "" {
 		return
 	}
 	t.Run("4.4 TV1", func(t *testing.T) { test(t, sharedKafka(t, servers.Kafka4TV1)) })

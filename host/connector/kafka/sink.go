@@ -227,7 +227,7 @@ func (s *Sink) checkTimeout(ctx context.Context) error {
 			o.TransactionTimeout = min(o.TransactionTimeout, longest)
 		}
 	case longest > 0 && o.TransactionTimeout > longest:
-		return fmt.Errorf("transaction-timeout is %v, and the brokers allow %v (transaction.max.timeout.ms)", o.TransactionTimeout, longest)
+		return setting("transaction-timeout is %v, and the brokers allow %v (transaction.max.timeout.ms)", o.TransactionTimeout, longest)
 	}
 	var p problems
 	o.checkTimeout(&p)

@@ -174,8 +174,10 @@ func (s *Source) positions(at []connector.SplitPosition) (map[string]connector.S
 			s.log.Warn("the checkpoint has the position of a split that is not read any more", "split", p.Split)
 			continue
 		}
-		switch s.byName[p.Split] {
-		case nil:
+		switch {
+		case s.byName[p.Split] == nil && s.pattern != nil && s.topics[name] == nil:
+			s.log.Warn("a topic that matched the pattern is not there any more, and is not waited for", "topic", name, "split", p.Split, "offset", p.Offset)
+		case s.byName[p.Split] == nil:
 			return nil, &TopicError{Topic: name, Reason: fmt.Sprintf("it was read up to offset %d of %s, which is not there any more: was the topic deleted?", p.Offset, p.Split)}
 		default:
 			byName[p.Split] = p
