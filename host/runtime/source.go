@@ -205,7 +205,9 @@ func (t *sourceTask) restore(from *checkpoint.Source) {
 	at := positions(from)
 	for i, s := range from.Splits {
 		t.addSplit(splitState{at[i], stream.EventTime(s.MaxTime)})
-		t.stats.Bytes.Add(at[i].Offset)
+		if s.Name == "" { // of a file an offset is bytes
+			t.stats.Bytes.Add(at[i].Offset)
+		}
 	}
 }
 
