@@ -17,13 +17,16 @@ import (
 const killsFromAll = 20
 
 // asked returns how many kills are asked for, and the seed. make kill-file and make kill-kafka set them; go test alone
-// makes few.
-func asked(t *testing.T, few int) (kills int, seed uint64) {
+// makes few, and more where all tools are there for certain.
+func asked(t *testing.T, few, more int) (kills int, seed uint64) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it runs the command many times")
 	}
 	kills, seed = few, 1
+	if os.Getenv(needs.RequireVariable) == "1" {
+		kills = more
+	}
 	var err error
 	if v := os.Getenv("WASMSTREAM_KILLS"); v != "" {
 		if kills, err = strconv.Atoi(v); err != nil {
@@ -91,7 +94,7 @@ func tell(t *testing.T, r *Report) {
 }
 
 func TestKillFile(t *testing.T) {
-	kills, seed := asked(t, 3)
+	kills, seed := asked(t, 3, 30)
 	c, temp, data := build(t), folder(t), testdata(t)
 	records := 200_000
 	if kills > 100 {
@@ -118,7 +121,7 @@ func TestKillFile(t *testing.T) {
 // TestKillKafka kills jobs beside brokers of their own, of each release, all at once: most of the time they wait for the
 // brokers to come back.
 func TestKillKafka(t *testing.T) {
-	kills, seed := asked(t, 4)
+	kills, seed := asked(t, 4, 20)
 	c := build(t)
 	for _, release := range []servers.Release{servers.Kafka4, servers.Kafka4TV1, servers.Kafka39} {
 		t.Run(release.String(), func(t *testing.T) {
@@ -164,7 +167,7 @@ func killBounded(t *testing.T, c Command, j KafkaJob, seed uint64, kills int, r 
 
 // TestLessThanExactlyOnceIsNoticed runs the same with a sink that promises less, so that a silent harness would show.
 func TestLessThanExactlyOnceIsNoticed(t *testing.T) {
-	asked(t, 0)
+	asked(t, 0, 0)
 	c := build(t)
 	c.Folder = t.TempDir()
 	b := servers.Start(t, servers.Options{})
