@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ func (s *Scenario) Run(o Options) Result {
 	}
 	r := &runner{
 		Scenario: s, o: &o, plan: plan, modules: modules, binding: b, clock: &manualClock{},
-		store: checkpoint.NewMemory(), checkpoints: map[string]*checkpoint.Manifest{}, dropped: map[string]int64{},
+		store: checkpoint.NewMemory(), checkpoints: map[string]checkpoint.Store{}, dropped: map[string]int64{},
 	}
 	var updated []byte
 	var bad *mismatch
@@ -113,11 +112,11 @@ type runner struct {
 	job         *runtime.Job // nil: it has failed
 	failure     error        // why
 	sources     map[string]*sourceState
-	store       checkpoint.Store // of this run's checkpoints
-	checkpoints map[string]*checkpoint.Manifest
-	dropped     map[string]int64 // late records by step, in the jobs before this one
-	received    []received       // because of the present action
-	batch       stream.Batch     // scratch: what is sent
+	store       checkpoint.Store            // of this run's checkpoints
+	checkpoints map[string]checkpoint.Store // each with the one of that name
+	dropped     map[string]int64            // late records by step, in the jobs before this one
+	received    []received                  // because of the present action
+	batch       stream.Batch                // scratch: what is sent
 }
 
 // start builds the job, from a checkpoint or anew (nil). A job that was restored
@@ -130,7 +129,7 @@ func (r *runner) start(from *checkpoint.Manifest) error {
 	recovery.Manifest, recovery.Committed = from, true
 	c := runtime.Config{Decoders: 1, Clock: r.clock, Scripted: true, Collect: r.collect, Guest: r.modules.guest}
 	c.Limits.BatchRows = r.o.Batch
-	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery, Retained: r.retained()}
+	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery}
 	if r.job, err = runtime.New(r.plan, c); err != nil {
 		r.job = nil
 		return err
@@ -144,16 +143,6 @@ func (r *runner) start(from *checkpoint.Manifest) error {
 		return err
 	}
 	return r.job.MoveClock(r.clock.now)
-}
-
-// retained is how many checkpoints to keep: all, if the script may go back to one.
-func (r *runner) retained() int {
-	for i := range r.actions {
-		if r.actions[i].kind == keepCheckpoint {
-			return math.MaxInt
-		}
-	}
-	return 1
 }
 
 // stop tears the job down without draining it.
@@ -234,11 +223,9 @@ func (r *runner) perform(from, n int) error {
 		r.clock.now = a.now
 		return r.job.MoveClock(a.now)
 	case keepCheckpoint:
-		taken, err := r.takeCheckpoint()
-		r.checkpoints[a.name] = taken
-		return err
+		return r.keep(a.name)
 	case restore:
-		return errors.Join(r.stop(), r.start(r.checkpoints[a.name]))
+		return errors.Join(r.stop(), r.goBack(a.name))
 	}
 	return r.restart()
 }
@@ -281,6 +268,33 @@ func (r *runner) takeCheckpoint() (*checkpoint.Manifest, error) {
 	}
 	taken, err := checkpoint.Recover(r.store)
 	return taken.Manifest, err
+}
+
+// keep takes a checkpoint, and keeps it under a name.
+func (r *runner) keep(name string) error {
+	taken, err := r.takeCheckpoint()
+	if err != nil {
+		return err
+	}
+	r.checkpoints[name] = checkpoint.NewMemory()
+	return checkpoint.Import(r.checkpoints[name], r.store, taken, true)
+}
+
+// goBack starts the job from a checkpoint that was kept.
+func (r *runner) goBack(name string) error {
+	kept, err := checkpoint.Recover(r.checkpoints[name])
+	if err != nil {
+		return err
+	}
+	r.store = checkpoint.NewMemory()
+	if err := checkpoint.Import(r.store, r.checkpoints[name], kept.Manifest, true); err != nil {
+		return err
+	}
+	here, err := checkpoint.Recover(r.store)
+	if err != nil {
+		return err
+	}
+	return r.start(here.Manifest)
 }
 
 func (r *runner) restart() error {
