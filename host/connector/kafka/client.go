@@ -156,6 +156,15 @@ func (c *Connection) unreachable(err error) error {
 	return fmt.Errorf("no broker of %s answers: %w%s", strings.Join(c.Brokers, ", "), err, hint)
 }
 
+// telling chooses which of two failures in a row is told: the later one, unless all it
+// says is that time ran out. The network's own timer may ring before the context's.
+func telling(before, now error) error {
+	if before != nil && (errors.Is(now, context.DeadlineExceeded) || errors.Is(now, os.ErrDeadlineExceeded)) {
+		return before
+	}
+	return now
+}
+
 // backoff is how long to wait after a number of failures in a row.
 func backoff(failures int) time.Duration {
 	return 50 * time.Millisecond << min(failures, 4)

@@ -27,12 +27,10 @@ type found map[string]kmsg.MetadataResponseTopic
 // after a few answers without them.
 func (s *Source) findTopics(ctx context.Context) (found, error) {
 	told := teller{log: s.log}
-	var cause error // the last that is not the end of our patience
+	var cause error
 	for failures, missing := 0, 0; ; failures++ {
 		f, err := s.lookUp(ctx)
-		if ctx.Err() == nil || cause == nil {
-			cause = err
-		}
+		cause = telling(cause, err)
 		if err == nil {
 			absent := s.absent(f)
 			if absent == "" {

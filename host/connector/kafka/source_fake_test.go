@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -313,6 +315,26 @@ func TestWhoWeAre(t *testing.T) {
 		}
 		must(t, s.Close())
 	}
+}
+
+// TestReasonOutlivesPatience has a broker that refuses one request, and then a network whose
+// timer rings first whenever it is asked: the refusal is what is told.
+func TestReasonOutlivesPatience(t *testing.T) {
+	var dials atomic.Int32
+	o := kafka.SourceOptions{Topics: []string{"t"}, Connection: kafka.Connection{
+		Brokers: []string{"127.0.0.1:1"}, ConnectTimeout: 2 * time.Second,
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			if dials.Add(1) <= 4 { // the client tries a request four times
+				return nil, errors.New("refused")
+			}
+			return nil, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+		}}}
+	s, err := kafka.NewSource(o)
+	must(t, err)
+	if err := s.Open(nil); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Error(err)
+	}
+	must(t, s.Close())
 }
 
 // authority makes a certificate for 127.0.0.1 that signs itself, and a file with it.

@@ -55,15 +55,13 @@ func (t *transactions) close() {
 
 // persist repeats what fails in passing.
 func (t *transactions) persist(ctx context.Context, what string, try func() error) error {
-	var cause error // the last that is not the end of our patience
+	var cause error
 	for failures := 0; ; failures++ {
 		err := try()
 		if err == nil || !passing(err) {
 			return err
 		}
-		if ctx.Err() == nil || cause == nil {
-			cause = err
-		}
+		cause = telling(cause, err)
 		if !errors.Is(err, kerr.ConcurrentTransactions) && ctx.Err() == nil {
 			t.told.warn(what+"; trying again", "error", err)
 		}
