@@ -24,6 +24,14 @@ const (
 	ImportLog = "log"
 	// ImportFail names the import (pointer i32, length i32) -> (): ends the call with a message in UTF-8; never returns.
 	ImportFail = "fail"
+	// ImportStateGet names the import (op i32, state i32, key i32, key_length i32, into i32, into_length i32) -> (length i32): copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied.
+	ImportStateGet = "state_get"
+	// ImportStatePut names the import (op i32, state i32, key i32, key_length i32, value i32, value_length i32) -> (): sets a map's entry; to a list, with key_length 0, it appends.
+	ImportStatePut = "state_put"
+	// ImportStateDelete names the import (op i32, state i32, key i32, key_length i32) -> (): deletes a map's entry, if it is there; with key_length 0 all of the list or map.
+	ImportStateDelete = "state_delete"
+	// ImportStateScan names the import (op i32, state i32, after i32, after_length i32, into i32, into_length i32) -> (length i32): copies entries behind one, as many whole ones as fit; answers their bytes, 0 at the end, or -(bytes needed) when not even the next one fits.
+	ImportStateScan = "state_scan"
 	// ManifestSection is the custom section that holds the manifest.
 	ManifestSection = "wasmstream.manifest"
 )
@@ -78,6 +86,46 @@ const (
 	EffectAtLength = 8
 	// EffectAtAux is the offset of: as the kind says; else 0.
 	EffectAtAux = 12
+	// ContextBytes is the size of the largest context.
+	ContextBytes = 64
+	// ContextAtTime is the offset of: the record's event time, the least i64 if it has none; of a timer, its time.
+	ContextAtTime = 0
+	// ContextAtWatermark is the offset of: the watermark, the least i64 before the first.
+	ContextAtWatermark = 8
+	// ContextAtClock is the offset of: the processing time, the same for all ops of a frame.
+	ContextAtClock = 16
+	// ContextAtKey is the offset of: offset of the key, a row.
+	ContextAtKey = 24
+	// ContextAtDetail is the offset of: as the op says; else 0.
+	ContextAtDetail = 28
+	// ContextAtStart is the offset of: the window's first millisecond; of a global window the least i64.
+	ContextAtStart = 32
+	// ContextAtEnd is the offset of: the millisecond behind the window's last; of a global window the least i64: its last one is end - 1, which wraps around.
+	ContextAtEnd = 40
+	// ContextAtList is the offset of: offset of the elements, or of the slots of merged windows.
+	ContextAtList = 48
+	// ContextAtCount is the offset of: how many there are.
+	ContextAtCount = 52
+	// ContextAtSecond is the offset of: offset of a second row, or 0.
+	ContextAtSecond = 56
+	// ContextRecordBytes is the size of a context with time, watermark, clock.
+	ContextRecordBytes = 24
+	// ContextKeyedBytes is the size of a context with and key, detail.
+	ContextKeyedBytes = 32
+	// ContextWindowBytes is the size of a context with and start, end.
+	ContextWindowBytes = 48
+	// ContextGroupBytes is the size of a context with and list, count.
+	ContextGroupBytes = 56
+	// ContextPairBytes is the size of a context with and second.
+	ContextPairBytes = 64
+	// ElementBytes is the size of an element of a list.
+	ElementBytes = 16
+	// ElementAtTime is the offset of: its event time, the least i64 if it has none.
+	ElementAtTime = 0
+	// ElementAtRow is the offset of: offset of its row.
+	ElementAtRow = 8
+	// ElementAtInput is the offset of: 0 of the first or only input, 1 of the second.
+	ElementAtInput = 12
 	// NoSlot is the slot of an op that has none.
 	NoSlot = 0xffffffff
 	// TooLarge is the answer of a call whose effects do not fit the guest's buffer.
@@ -128,78 +176,76 @@ const (
 	OpMerge OpKind = 4
 	// OpResult: emits the accumulator's result and leaves the accumulator as it is.
 	OpResult OpKind = 5
-	// OpReduce: combines the slot's row with the row (number reserved, rules open).
+	// OpReduce: combines the slot's row, which is of the input's schema, with the row.
 	OpReduce OpKind = 6
-	// OpOnRecord: a record of the only or first input (number reserved, rules open).
+	// OpOnRecord: a record of the only or first input.
 	OpOnRecord OpKind = 7
-	// OpOnSecond: a record of the second input (number reserved, rules open).
+	// OpOnSecond: a record of the second input.
 	OpOnSecond OpKind = 8
-	// OpOnBroadcast: a record of the broadcast input (number reserved, rules open).
+	// OpOnBroadcast: a record of the broadcast input: the only op that may change broadcast state.
 	OpOnBroadcast OpKind = 9
-	// OpOnTimer: a timer is due (number reserved, rules open).
+	// OpOnTimer: a timer is due.
 	OpOnTimer OpKind = 10
-	// OpOnWindow: a window fires (number reserved, rules open).
+	// OpOnWindow: a window fires.
 	OpOnWindow OpKind = 11
-	// OpAssign: to which windows a record belongs (number reserved, rules open).
+	// OpAssign: to which windows a record belongs.
 	OpAssign OpKind = 12
-	// OpOnElement: a record came into a window (number reserved, rules open).
+	// OpOnElement: a record came into a window.
 	OpOnElement OpKind = 13
-	// OpOnEventTime: a trigger's event timer is due (number reserved, rules open).
+	// OpOnEventTime: an event timer of the window is due, whoever set it.
 	OpOnEventTime OpKind = 14
-	// OpOnProcessingTime: a trigger's processing timer is due (number reserved, rules open).
+	// OpOnProcessingTime: a processing timer of the window is due, whoever set it.
 	OpOnProcessingTime OpKind = 15
-	// OpOnMerge: windows were merged (number reserved, rules open).
+	// OpOnMerge: windows were merged into this one, whose states are new: it takes in theirs.
 	OpOnMerge OpKind = 16
-	// OpClear: a window is gone: its state and timers go too (number reserved, rules open).
+	// OpClear: the window is over; its states go by themselves.
 	OpClear OpKind = 17
-	// OpEvict: which elements leave before or after a firing (number reserved, rules open).
+	// OpEvict: which elements leave the window.
 	OpEvict OpKind = 18
-	// OpOnPair: a pair of a join (number reserved, rules open).
+	// OpOnPair: a pair of a join; in an outer join one side may be missing.
 	OpOnPair OpKind = 19
-	// OpOnGroup: both sides of a co-group's firing (number reserved, rules open).
+	// OpOnGroup: both sides of a co-group's window.
 	OpOnGroup OpKind = 20
-	// OpOnAnswer: the answer to a request of an enrichment (number reserved, rules open).
+	// OpOnAnswer: the answer to the request of a record.
 	OpOnAnswer OpKind = 21
-	// OpDecode: bytes of a source to rows (number reserved, rules open).
+	// OpDecode: bytes of a source to rows.
 	OpDecode OpKind = 22
-	// OpEncode: a row to bytes of a sink (number reserved, rules open).
+	// OpEncode: a row to bytes of a sink.
 	OpEncode OpKind = 23
+	// OpOnKey: a key that has state, visited because on-broadcast asked for it; the row is that op's.
+	OpOnKey OpKind = 24
 )
 
 // The kinds of effects.
 const (
 	// EffectEmit: puts out a row.
 	EffectEmit EffectKind = 1
-	// EffectSetSlot: the new content of a slot of variable width.
+	// EffectSetSlot: the new content of a slot of variable width; without a payload it holds nothing.
 	EffectSetSlot EffectKind = 2
-	// EffectSetTimer: sets a timer (number reserved, rules open).
+	// EffectSetTimer: sets a timer of the key, or of the window.
 	EffectSetTimer EffectKind = 3
-	// EffectDeleteTimer: deletes a timer (number reserved, rules open).
+	// EffectDeleteTimer: deletes that timer, if it is set.
 	EffectDeleteTimer EffectKind = 4
-	// EffectDecide: a trigger's decision (number reserved, rules open).
+	// EffectDecide: a trigger's decision, at most one an op; none is continue.
 	EffectDecide EffectKind = 5
-	// EffectAssign: a window that the record belongs to (number reserved, rules open).
+	// EffectAssign: a window that the record belongs to.
 	EffectAssign EffectKind = 6
-	// EffectEvict: an element leaves the window (number reserved, rules open).
+	// EffectEvict: an element leaves the window.
 	EffectEvict EffectKind = 7
-	// EffectKeep: a filter lets the record through unchanged (number reserved, rules open).
+	// EffectKeep: a filter lets the record through; none drops it.
 	EffectKeep EffectKind = 8
-	// EffectEventTime: the record's event time (number reserved, rules open).
+	// EffectEventTime: the record's event time.
 	EffectEventTime EffectKind = 9
-	// EffectWatermark: a punctuated watermark after the record (number reserved, rules open).
+	// EffectWatermark: a punctuated watermark behind the record.
 	EffectWatermark EffectKind = 10
-	// EffectRequest: a request of an enrichment (number reserved, rules open).
+	// EffectRequest: what to ask before the record goes on.
 	EffectRequest EffectKind = 11
-	// EffectSchema: the output's schema, in answer to an open with any input (number reserved, rules open).
+	// EffectSchema: an output's schema, in answer to an open with schemas.
 	EffectSchema EffectKind = 12
-	// EffectPutEntry: sets an entry of map state (number reserved, rules open).
-	EffectPutEntry EffectKind = 13
-	// EffectDeleteEntry: deletes an entry of map state (number reserved, rules open).
-	EffectDeleteEntry EffectKind = 14
-	// EffectAppendEntry: appends to list state (number reserved, rules open).
-	EffectAppendEntry EffectKind = 15
-	// EffectClearState: empties a state (number reserved, rules open).
-	EffectClearState EffectKind = 16
+	// EffectTouch: the slot was read: for states whose time to live heeds that.
+	EffectTouch EffectKind = 13
+	// EffectVisitKeys: has on-key performed for each key that has state, before any later op.
+	EffectVisitKeys EffectKind = 14
 )
 
 // The kinds of faults.
@@ -232,47 +278,51 @@ const (
 	FaultBadAnswer FaultKind = 13
 	// FaultOverLimit: a limit of the host was passed.
 	FaultOverLimit FaultKind = 14
+	// FaultBadState: a host call on a state that the function does not have, that the op may not use so, or for an op that is not in the frame.
+	FaultBadState FaultKind = 15
+	// FaultReentered: the guest was entered while it was in a call.
+	FaultReentered FaultKind = 16
 )
 
 // The roles of functions.
 const (
-	// RoleMap: one row from one (number reserved, rules open).
+	// RoleMap: one row from one: exactly one emit to output 0.
 	RoleMap = "map"
-	// RoleFilter: keeps or drops a record (number reserved, rules open).
+	// RoleFilter: keeps a record or drops it: a keep or nothing.
 	RoleFilter = "filter"
-	// RoleFlatMap: any number of rows from one (number reserved, rules open).
+	// RoleFlatMap: any number of rows from one: emits.
 	RoleFlatMap = "flat-map"
-	// RoleKey: the key of a record (number reserved, rules open).
+	// RoleKey: the key of a record: exactly one emit to output 0.
 	RoleKey = "key"
-	// RoleTimestamp: the event time of a record, and watermarks (number reserved, rules open).
+	// RoleTimestamp: the event time of a record, and watermarks: exactly one event-time, at most one watermark.
 	RoleTimestamp = "timestamp"
 	// RoleAggregate: an accumulator per key and window, and its result.
 	RoleAggregate = "aggregate"
-	// RoleReduce: an accumulator of the input's own schema (number reserved, rules open).
+	// RoleReduce: rows combined into one of the input's own schema.
 	RoleReduce = "reduce"
-	// RoleApply: a window function (number reserved, rules open).
+	// RoleApply: a window function.
 	RoleApply = "apply"
-	// RoleAssigner: assigns records to windows (number reserved, rules open).
+	// RoleAssigner: assigns records to windows.
 	RoleAssigner = "assigner"
-	// RoleTrigger: decides when windows fire and purge (number reserved, rules open).
+	// RoleTrigger: decides when windows fire and purge.
 	RoleTrigger = "trigger"
-	// RoleEvictor: takes elements out of windows (number reserved, rules open).
+	// RoleEvictor: takes elements out of windows.
 	RoleEvictor = "evictor"
-	// RoleProcess: a keyed function with state and timers (number reserved, rules open).
+	// RoleProcess: a keyed function with state and timers.
 	RoleProcess = "process"
-	// RoleCoProcess: a keyed function of two inputs (number reserved, rules open).
+	// RoleCoProcess: a keyed function of two inputs.
 	RoleCoProcess = "co-process"
-	// RoleBroadcastProcess: a keyed function with a broadcast input (number reserved, rules open).
+	// RoleBroadcastProcess: a keyed function with a broadcast input.
 	RoleBroadcastProcess = "broadcast-process"
-	// RoleJoin: the row of a pair (number reserved, rules open).
+	// RoleJoin: the rows of a pair.
 	RoleJoin = "join"
-	// RoleCoGroup: the rows of a group of two inputs (number reserved, rules open).
+	// RoleCoGroup: the rows of a group of two inputs.
 	RoleCoGroup = "co-group"
-	// RoleEnrich: builds a request and digests its answer (number reserved, rules open).
+	// RoleEnrich: builds a request and digests its answer: at most one request, or emits.
 	RoleEnrich = "enrich"
-	// RoleDecode: a custom format of a source (number reserved, rules open).
+	// RoleDecode: a custom format of a source.
 	RoleDecode = "decode"
-	// RoleEncode: a custom format of a sink (number reserved, rules open).
+	// RoleEncode: a custom format of a sink.
 	RoleEncode = "encode"
 )
 
@@ -323,6 +373,7 @@ var opNames = [...]string{
 	21: "on-answer",
 	22: "decode",
 	23: "encode",
+	24: "on-key",
 }
 
 var effectNames = [...]string{
@@ -338,10 +389,8 @@ var effectNames = [...]string{
 	10: "watermark",
 	11: "request",
 	12: "schema",
-	13: "put-entry",
-	14: "delete-entry",
-	15: "append-entry",
-	16: "clear-state",
+	13: "touch",
+	14: "visit-keys",
 }
 
 var faultNames = [...]string{
@@ -359,4 +408,6 @@ var faultNames = [...]string{
 	12: "bad-row",
 	13: "bad-answer",
 	14: "over-limit",
+	15: "bad-state",
+	16: "reentered",
 }

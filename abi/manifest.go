@@ -122,11 +122,8 @@ func (p *problems) function(f *Function) {
 	p.schema("second input", f.GetSecondInput())
 	p.schema("accumulator", f.GetAccumulator())
 	p.schema("output", f.GetOutput())
-	if f.GetRole() == RoleAggregate {
-		p.needs("input", f.GetInput(), true)
-		p.needs("accumulator", f.GetAccumulator(), false)
-		p.needs("output", f.GetOutput(), false)
-	}
+	p.schema("key", f.GetKey())
+	p.role(f)
 	outputs, parameters, states := names{"failed": true}, names{}, names{}
 	if len(f.GetNamedOutputs()) > FieldsMax || len(f.GetParameters()) > FieldsMax || len(f.GetStates()) > FieldsMax {
 		p.add("more than %d named outputs, parameters or states", FieldsMax)
@@ -148,12 +145,83 @@ func (p *problems) function(f *Function) {
 	}
 }
 
-// needs demands a schema with fields, or any where that is allowed.
-func (p *problems) needs(what string, s *Schema, anyAllowed bool) {
-	if s == nil || len(s.GetFields()) == 0 && !s.GetAny() {
-		p.add("an aggregate needs its %s's fields", what)
-	} else if s.GetAny() && !anyAllowed {
-		p.add("%s: an aggregate's must have fields, not any", what)
+// need is what a role makes of one of a function's schemas.
+type need uint8
+
+const (
+	never  need = iota // it has no meaning there
+	may                // it may be left out: the function then reads none of it
+	fields             // columns
+	either             // columns, or any
+	answer             // columns; or left out where the input is any: open answers them
+)
+
+// needsOf is what roles need beside what all have: a name, parameters.
+type needsOf struct {
+	input, second, accumulator, output need
+	outputs                            bool     // named ones
+	states                             []string // scopes
+}
+
+var roleNeeds = map[string]needsOf{
+	RoleMap:              {input: either, output: answer},
+	RoleFilter:           {input: either},
+	RoleFlatMap:          {input: either, output: answer, outputs: true},
+	RoleKey:              {input: either, output: answer},
+	RoleTimestamp:        {input: either},
+	RoleAggregate:        {input: either, accumulator: fields, output: answer},
+	RoleReduce:           {input: either},
+	RoleApply:            {input: either, output: answer, outputs: true, states: []string{ScopeKey, ScopeWindow}},
+	RoleAssigner:         {input: may},
+	RoleTrigger:          {input: may, states: []string{ScopeWindow}},
+	RoleEvictor:          {input: may},
+	RoleProcess:          {input: either, output: answer, outputs: true, states: []string{ScopeKey}},
+	RoleCoProcess:        {input: either, second: either, output: answer, outputs: true, states: []string{ScopeKey}},
+	RoleBroadcastProcess: {input: either, second: either, output: answer, outputs: true, states: []string{ScopeKey, ScopeBroadcast}},
+	RoleJoin:             {input: either, second: either, output: answer},
+	RoleCoGroup:          {input: either, second: either, output: answer, outputs: true},
+	RoleEnrich:           {input: either, output: answer, outputs: true},
+	RoleDecode:           {output: fields},
+	RoleEncode:           {input: either},
+}
+
+// role holds a function against what its role needs.
+func (p *problems) role(f *Function) {
+	n, known := roleNeeds[f.GetRole()]
+	if !known {
+		return
+	}
+	isAny := f.GetInput().GetAny() || f.GetSecondInput().GetAny()
+	p.needs(f, "input", f.GetInput(), n.input, isAny)
+	p.needs(f, "second input", f.GetSecondInput(), n.second, isAny)
+	p.needs(f, "accumulator", f.GetAccumulator(), n.accumulator, isAny)
+	p.needs(f, "output", f.GetOutput(), n.output, isAny)
+	if len(f.GetNamedOutputs()) > 0 && !n.outputs {
+		p.add("a function of the role %s has no named outputs", f.GetRole())
+	}
+	for _, s := range f.GetStates() {
+		if !slices.Contains(n.states, s.ScopeOrDefault()) {
+			p.add("state %q: a function of the role %s has no state of scope %s; scopes are %v", s.GetName(), f.GetRole(), s.ScopeOrDefault(), n.states)
+		}
+	}
+	if f.GetMerges() && f.GetRole() != RoleAssigner && f.GetRole() != RoleTrigger {
+		p.add("merges is of assigners and triggers")
+	}
+	if f.GetProcessingTime() && f.GetRole() != RoleAssigner {
+		p.add("processing_time is of assigners")
+	}
+}
+
+// needs holds one schema of a function against what its role makes of it.
+func (p *problems) needs(f *Function, what string, s *Schema, n need, isAny bool) {
+	has := len(s.GetFields()) > 0
+	switch {
+	case n == never && (has || s.GetAny()):
+		p.add("a function of the role %s has no %s", f.GetRole(), what)
+	case s.GetAny() && n != either && n != may:
+		p.add("%s: it must have fields, not any", what)
+	case n == fields && !has, n == either && !has && !s.GetAny(), n == answer && !has && !isAny:
+		p.add("a function of the role %s needs its %s's fields", f.GetRole(), what)
 	}
 }
 
@@ -181,18 +249,69 @@ func (p *problems) schema(what string, s *Schema) {
 	}
 }
 
-// stateKinds are the kinds of keyed state.
-var stateKinds = []string{"value", "list", "map", "reducing", "aggregating"}
+// The kinds of state. Those of reducing and aggregating state are values to the host.
+const (
+	StateValue       = "value"
+	StateList        = "list"
+	StateMap         = "map"
+	StateReducing    = "reducing"
+	StateAggregating = "aggregating"
+)
+
+// The scopes of state.
+const (
+	ScopeKey       = "key"       // of a key
+	ScopeWindow    = "window"    // of a key and window
+	ScopeBroadcast = "broadcast" // of each task, the same in all
+)
+
+// What a state's time to live goes by.
+const (
+	UpdateWrite = "write" // a write begins it anew
+	UpdateRead  = "read"  // a read does, too
+	SeenNever   = "never" // what has outlived it is not seen
+	SeenOnce    = "once"  // it is seen once, if it is still there
+)
+
+var (
+	stateKinds      = []string{StateValue, StateList, StateMap, StateReducing, StateAggregating}
+	stateScopes     = []string{ScopeKey, ScopeWindow, ScopeBroadcast}
+	stateUpdates    = []string{"", UpdateWrite, UpdateRead}
+	stateVisibility = []string{"", SeenNever, SeenOnce}
+)
+
+// ScopeOrDefault is whose the state is.
+func (s *State) ScopeOrDefault() string {
+	if s.GetScope() == "" {
+		return ScopeKey
+	}
+	return s.GetScope()
+}
+
+// InSlot tells a state that is a slot of an op; the others are reached by host calls.
+func (s *State) InSlot() bool { return s.GetKind() != StateList && s.GetKind() != StateMap }
 
 func (p *problems) state(s *State) {
 	if !slices.Contains(stateKinds, s.GetKind()) {
 		p.add("state %q: kind %q is none of %v", s.GetName(), s.GetKind(), stateKinds)
 	}
-	if (s.GetKind() == "map") != (len(s.GetKey().GetFields()) > 0) {
+	if (s.GetKind() == StateMap) != (len(s.GetKey().GetFields()) > 0) {
 		p.add("state %q: a map, and only a map, has a key", s.GetName())
 	}
 	if len(s.GetValue().GetFields()) == 0 {
 		p.add("state %q: its value has no fields", s.GetName())
+	}
+	if !slices.Contains(stateScopes, s.ScopeOrDefault()) {
+		p.add("state %q: scope %q is none of %v", s.GetName(), s.GetScope(), stateScopes)
+	}
+	if s.GetScope() == ScopeBroadcast && s.GetKind() != StateMap {
+		p.add("state %q: broadcast state is a map", s.GetName())
+	}
+	if !slices.Contains(stateUpdates, s.GetTtlUpdate()) || !slices.Contains(stateVisibility, s.GetTtlVisibility()) {
+		p.add("state %q: ttl_update %q is none of %v, or ttl_visibility %q none of %v", s.GetName(), s.GetTtlUpdate(), stateUpdates[1:], s.GetTtlVisibility(), stateVisibility[1:])
+	}
+	if s.GetTtl() == "" && (s.GetTtlUpdate() != "" || s.GetTtlVisibility() != "") {
+		p.add("state %q: ttl_update and ttl_visibility need a ttl", s.GetName())
 	}
 	p.schema("state "+s.GetName()+" key", s.GetKey())
 	p.schema("state "+s.GetName()+" value", s.GetValue())

@@ -129,7 +129,13 @@ type Function struct {
 	// Keyed state beside the accumulator.
 	States []*State `protobuf:"bytes,9,rep,name=states,proto3" json:"states,omitempty"`
 	// One line for people.
-	Doc           string `protobuf:"bytes,10,opt,name=doc,proto3" json:"doc,omitempty"`
+	Doc string `protobuf:"bytes,10,opt,name=doc,proto3" json:"doc,omitempty"`
+	// Of an assigner: its windows merge where they overlap or touch. Of a trigger: it knows on-merge.
+	Merges bool `protobuf:"varint,11,opt,name=merges,proto3" json:"merges,omitempty"`
+	// Of an assigner: its windows are of processing time.
+	ProcessingTime bool `protobuf:"varint,12,opt,name=processing_time,json=processingTime,proto3" json:"processing_time,omitempty"`
+	// The key of a context, if the function reads it: the columns of the step's key-by, in order.
+	Key           *Schema `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -232,6 +238,27 @@ func (x *Function) GetDoc() string {
 		return x.Doc
 	}
 	return ""
+}
+
+func (x *Function) GetMerges() bool {
+	if x != nil {
+		return x.Merges
+	}
+	return false
+}
+
+func (x *Function) GetProcessingTime() bool {
+	if x != nil {
+		return x.ProcessingTime
+	}
+	return false
+}
+
+func (x *Function) GetKey() *Schema {
+	if x != nil {
+		return x.Key
+	}
+	return nil
 }
 
 // Schema is the columns of a row, in order, or any.
@@ -475,8 +502,15 @@ type State struct {
 	// The key of a map's entries.
 	Key   *Schema `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Value *Schema `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// How long an entry lives, as a duration of the job file ("7d"); empty: for ever.
-	Ttl           string `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// How long it lives (of a list or map: each entry) by processing time, as a duration of the job file ("7d"); empty: for
+	// ever.
+	Ttl string `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Whose it is: "key" (the default), "window" (of a key and window), "broadcast" (of each task, the same in all).
+	Scope string `protobuf:"bytes,6,opt,name=scope,proto3" json:"scope,omitempty"`
+	// What begins its life anew: "write" (the default), or "read" too.
+	TtlUpdate string `protobuf:"bytes,7,opt,name=ttl_update,json=ttlUpdate,proto3" json:"ttl_update,omitempty"`
+	// Whether it is seen when its life is over: "never" (the default), or "once", if it has not been removed yet.
+	TtlVisibility string `protobuf:"bytes,8,opt,name=ttl_visibility,json=ttlVisibility,proto3" json:"ttl_visibility,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -546,6 +580,27 @@ func (x *State) GetTtl() string {
 	return ""
 }
 
+func (x *State) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *State) GetTtlUpdate() string {
+	if x != nil {
+		return x.TtlUpdate
+	}
+	return ""
+}
+
+func (x *State) GetTtlVisibility() string {
+	if x != nil {
+		return x.TtlVisibility
+	}
+	return ""
+}
+
 var File_manifest_proto protoreflect.FileDescriptor
 
 const file_manifest_proto_rawDesc = "" +
@@ -558,7 +613,7 @@ const file_manifest_proto_rawDesc = "" +
 	"\vsdk_version\x18\x03 \x01(\tR\n" +
 	"sdkVersion\x12\x1a\n" +
 	"\blanguage\x18\x04 \x01(\tR\blanguage\x126\n" +
-	"\tfunctions\x18\x05 \x03(\v2\x18.wasmstream.abi.FunctionR\tfunctions\"\xc3\x03\n" +
+	"\tfunctions\x18\x05 \x03(\v2\x18.wasmstream.abi.FunctionR\tfunctions\"\xae\x04\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12,\n" +
@@ -572,7 +627,10 @@ const file_manifest_proto_rawDesc = "" +
 	"parameters\x12-\n" +
 	"\x06states\x18\t \x03(\v2\x15.wasmstream.abi.StateR\x06states\x12\x10\n" +
 	"\x03doc\x18\n" +
-	" \x01(\tR\x03doc\"I\n" +
+	" \x01(\tR\x03doc\x12\x16\n" +
+	"\x06merges\x18\v \x01(\bR\x06merges\x12'\n" +
+	"\x0fprocessing_time\x18\f \x01(\bR\x0eprocessingTime\x12(\n" +
+	"\x03key\x18\r \x01(\v2\x16.wasmstream.abi.SchemaR\x03key\"I\n" +
 	"\x06Schema\x12-\n" +
 	"\x06fields\x18\x01 \x03(\v2\x15.wasmstream.abi.FieldR\x06fields\x12\x10\n" +
 	"\x03any\x18\x02 \x01(\bR\x03any\"/\n" +
@@ -588,13 +646,17 @@ const file_manifest_proto_rawDesc = "" +
 	"\adefault\x18\x03 \x01(\tH\x00R\adefault\x88\x01\x01\x12\x10\n" +
 	"\x03doc\x18\x04 \x01(\tR\x03docB\n" +
 	"\n" +
-	"\b_default\"\x99\x01\n" +
+	"\b_default\"\xf5\x01\n" +
 	"\x05State\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12(\n" +
 	"\x03key\x18\x03 \x01(\v2\x16.wasmstream.abi.SchemaR\x03key\x12,\n" +
 	"\x05value\x18\x04 \x01(\v2\x16.wasmstream.abi.SchemaR\x05value\x12\x10\n" +
-	"\x03ttl\x18\x05 \x01(\tR\x03ttlB&Z$github.com/wasmstream/wasmstream/abib\x06proto3"
+	"\x03ttl\x18\x05 \x01(\tR\x03ttl\x12\x14\n" +
+	"\x05scope\x18\x06 \x01(\tR\x05scope\x12\x1d\n" +
+	"\n" +
+	"ttl_update\x18\a \x01(\tR\tttlUpdate\x12%\n" +
+	"\x0ettl_visibility\x18\b \x01(\tR\rttlVisibilityB&Z$github.com/wasmstream/wasmstream/abib\x06proto3"
 
 var (
 	file_manifest_proto_rawDescOnce sync.Once
@@ -627,15 +689,16 @@ var file_manifest_proto_depIdxs = []int32{
 	4,  // 5: wasmstream.abi.Function.named_outputs:type_name -> wasmstream.abi.NamedOutput
 	5,  // 6: wasmstream.abi.Function.parameters:type_name -> wasmstream.abi.Parameter
 	6,  // 7: wasmstream.abi.Function.states:type_name -> wasmstream.abi.State
-	3,  // 8: wasmstream.abi.Schema.fields:type_name -> wasmstream.abi.Field
-	2,  // 9: wasmstream.abi.NamedOutput.schema:type_name -> wasmstream.abi.Schema
-	2,  // 10: wasmstream.abi.State.key:type_name -> wasmstream.abi.Schema
-	2,  // 11: wasmstream.abi.State.value:type_name -> wasmstream.abi.Schema
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	2,  // 8: wasmstream.abi.Function.key:type_name -> wasmstream.abi.Schema
+	3,  // 9: wasmstream.abi.Schema.fields:type_name -> wasmstream.abi.Field
+	2,  // 10: wasmstream.abi.NamedOutput.schema:type_name -> wasmstream.abi.Schema
+	2,  // 11: wasmstream.abi.State.key:type_name -> wasmstream.abi.Schema
+	2,  // 12: wasmstream.abi.State.value:type_name -> wasmstream.abi.Schema
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_manifest_proto_init() }

@@ -11,10 +11,9 @@ import (
 
 // Named is anything of the definition that has a name and a number.
 type Named struct {
-	Name    string `yaml:"name"`
-	Number  uint32 `yaml:"number"`
-	Doc     string `yaml:"doc"`
-	Settled bool   `yaml:"settled"`
+	Name   string `yaml:"name"`
+	Number uint32 `yaml:"number"`
+	Doc    string `yaml:"doc"`
 }
 
 // field is a field of the header, of an op or of an effect.
@@ -77,6 +76,11 @@ type definition struct {
 	SlotEntryBytes  uint32       `yaml:"slot-entry-bytes"`
 	EffectBytes     uint32       `yaml:"effect-bytes"`
 	Effect          []field      `yaml:"effect"`
+	ContextBytes    uint32       `yaml:"context-bytes"`
+	Context         []field      `yaml:"context"`
+	Contexts        []limit      `yaml:"contexts"`
+	ElementBytes    uint32       `yaml:"element-bytes"`
+	Element         []field      `yaml:"element"`
 	OpKinds         []opKind     `yaml:"op-kinds"`
 	EffectKinds     []effectKind `yaml:"effect-kinds"`
 	Roles           []role       `yaml:"roles"`
@@ -123,7 +127,8 @@ func (d *definition) check() error {
 	}
 	errs = append(errs, unique("op-kinds", names(d.OpKinds)), unique("effect-kinds", names(d.EffectKinds)),
 		unique("faults", d.Faults), unique("log-levels", d.LogLevels),
-		fieldsFit("header", d.Header, d.HeaderBytes), fieldsFit("op", d.Op, d.OpBytes), fieldsFit("effect", d.Effect, d.EffectBytes))
+		fieldsFit("header", d.Header, d.HeaderBytes), fieldsFit("op", d.Op, d.OpBytes), fieldsFit("effect", d.Effect, d.EffectBytes),
+		fieldsFit("context", d.Context, d.ContextBytes), fieldsFit("element", d.Element, d.ElementBytes))
 	return errors.Join(errs...)
 }
 
@@ -166,10 +171,43 @@ func fieldsFit(what string, fields []field, total uint32) error {
 }
 
 func (f field) width() uint32 {
-	if f.Type == "u16" {
+	switch f.Type {
+	case "u16":
 		return 2
+	case "i64":
+		return 8
 	}
 	return 4
+}
+
+// typeName is the field's type; without one it is a u32.
+func (f field) typeName() string {
+	if f.Type == "" {
+		return "u32"
+	}
+	return f.Type
+}
+
+// parameter is one of a signature, by its name and type.
+type parameter struct{ name, of string }
+
+// parameters are those of a function's signature.
+func (s signature) parameters() (list []parameter) {
+	inner, _, _ := strings.Cut(strings.TrimPrefix(s.Signature, "("), ")")
+	for _, p := range strings.Split(inner, ", ") {
+		if name, of, ok := strings.Cut(p, " "); ok {
+			list = append(list, parameter{name, of})
+		}
+	}
+	return list
+}
+
+// answers tells whether a function returns something.
+func (s signature) answers() bool { return !strings.HasSuffix(s.Signature, "()") }
+
+// isPointer tells a parameter that is an address in the guest's memory.
+func (p parameter) isPointer() bool {
+	return p.name == "pointer" || p.name == "key" || p.name == "value" || p.name == "after" || p.name == "into"
 }
 
 // words splits a name of the definition.

@@ -26,6 +26,8 @@ func writeC(d *definition) ([]byte, error) {
 	cStruct(&b, "wasmstream_header", d.Header, d.HeaderBytes)
 	cStruct(&b, "wasmstream_op", d.Op, d.OpBytes)
 	cStruct(&b, "wasmstream_effect", d.Effect, d.EffectBytes)
+	cStruct(&b, "wasmstream_context", d.Context, d.ContextBytes)
+	cStruct(&b, "wasmstream_element", d.Element, d.ElementBytes)
 	for _, o := range d.OpKinds {
 		define("WASMSTREAM_OP_"+upper(o.Name), fmt.Sprint(o.Number), o.Doc)
 	}
@@ -45,12 +47,14 @@ func writeC(d *definition) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+var cTypes = map[string]string{"u16": "uint16_t", "u32": "uint32_t", "i64": "int64_t"}
+
 // cStruct writes a layout as a struct whose size is asserted; the reserved rest becomes an array.
 func cStruct(b *bytes.Buffer, name string, fields []field, total uint32) {
 	fmt.Fprintf(b, "typedef struct {\n")
 	end := uint32(0)
 	for _, f := range fields {
-		text := fmt.Sprintf("uint%d_t %s;", f.width()*8, strings.Join(words(f.Name), "_"))
+		text := fmt.Sprintf("%s %s;", cTypes[f.typeName()], strings.Join(words(f.Name), "_"))
 		fmt.Fprintf(b, "  %-28s /* %s */\n", text, f.Doc)
 		end = f.Offset + f.width()
 	}

@@ -47,46 +47,67 @@ typedef struct {
 } wasmstream_effect;
 _Static_assert(sizeof(wasmstream_effect) == 16, "layout");
 
+typedef struct {
+  int64_t time;                /* the record's event time, the least i64 if it has none; of a timer, its time */
+  int64_t watermark;           /* the watermark, the least i64 before the first */
+  int64_t clock;               /* the processing time, the same for all ops of a frame */
+  uint32_t key;                /* offset of the key, a row */
+  uint32_t detail;             /* as the op says; else 0 */
+  int64_t start;               /* the window's first millisecond; of a global window the least i64 */
+  int64_t end;                 /* the millisecond behind the window's last; of a global window the least i64: its last one is end - 1, which wraps around */
+  uint32_t list;               /* offset of the elements, or of the slots of merged windows */
+  uint32_t count;              /* how many there are */
+  uint32_t second;             /* offset of a second row, or 0 */
+  uint32_t reserved[1];
+} wasmstream_context;
+_Static_assert(sizeof(wasmstream_context) == 64, "layout");
+
+typedef struct {
+  int64_t time;                /* its event time, the least i64 if it has none */
+  uint32_t row;                /* offset of its row */
+  uint32_t input;              /* 0 of the first or only input, 1 of the second */
+} wasmstream_element;
+_Static_assert(sizeof(wasmstream_element) == 16, "layout");
+
 #define WASMSTREAM_OP_OPEN                       1                        /* prepares the function in this instance; alone in its frame, and the function's first */
 #define WASMSTREAM_OP_CREATE                     2                        /* makes the slot a new accumulator; the slot's first op in a frame */
 #define WASMSTREAM_OP_ADD                        3                        /* adds the row to the accumulator */
 #define WASMSTREAM_OP_MERGE                      4                        /* adds the second slot's accumulator to the slot's; no later op of the frame names the second slot */
 #define WASMSTREAM_OP_RESULT                     5                        /* emits the accumulator's result and leaves the accumulator as it is */
-#define WASMSTREAM_OP_REDUCE                     6                        /* combines the slot's row with the row */
+#define WASMSTREAM_OP_REDUCE                     6                        /* combines the slot's row, which is of the input's schema, with the row */
 #define WASMSTREAM_OP_ON_RECORD                  7                        /* a record of the only or first input */
 #define WASMSTREAM_OP_ON_SECOND                  8                        /* a record of the second input */
-#define WASMSTREAM_OP_ON_BROADCAST               9                        /* a record of the broadcast input */
+#define WASMSTREAM_OP_ON_BROADCAST               9                        /* a record of the broadcast input: the only op that may change broadcast state */
 #define WASMSTREAM_OP_ON_TIMER                   10                       /* a timer is due */
 #define WASMSTREAM_OP_ON_WINDOW                  11                       /* a window fires */
 #define WASMSTREAM_OP_ASSIGN                     12                       /* to which windows a record belongs */
 #define WASMSTREAM_OP_ON_ELEMENT                 13                       /* a record came into a window */
-#define WASMSTREAM_OP_ON_EVENT_TIME              14                       /* a trigger's event timer is due */
-#define WASMSTREAM_OP_ON_PROCESSING_TIME         15                       /* a trigger's processing timer is due */
-#define WASMSTREAM_OP_ON_MERGE                   16                       /* windows were merged */
-#define WASMSTREAM_OP_CLEAR                      17                       /* a window is gone: its state and timers go too */
-#define WASMSTREAM_OP_EVICT                      18                       /* which elements leave before or after a firing */
-#define WASMSTREAM_OP_ON_PAIR                    19                       /* a pair of a join */
-#define WASMSTREAM_OP_ON_GROUP                   20                       /* both sides of a co-group's firing */
-#define WASMSTREAM_OP_ON_ANSWER                  21                       /* the answer to a request of an enrichment */
+#define WASMSTREAM_OP_ON_EVENT_TIME              14                       /* an event timer of the window is due, whoever set it */
+#define WASMSTREAM_OP_ON_PROCESSING_TIME         15                       /* a processing timer of the window is due, whoever set it */
+#define WASMSTREAM_OP_ON_MERGE                   16                       /* windows were merged into this one, whose states are new: it takes in theirs */
+#define WASMSTREAM_OP_CLEAR                      17                       /* the window is over; its states go by themselves */
+#define WASMSTREAM_OP_EVICT                      18                       /* which elements leave the window */
+#define WASMSTREAM_OP_ON_PAIR                    19                       /* a pair of a join; in an outer join one side may be missing */
+#define WASMSTREAM_OP_ON_GROUP                   20                       /* both sides of a co-group's window */
+#define WASMSTREAM_OP_ON_ANSWER                  21                       /* the answer to the request of a record */
 #define WASMSTREAM_OP_DECODE                     22                       /* bytes of a source to rows */
 #define WASMSTREAM_OP_ENCODE                     23                       /* a row to bytes of a sink */
+#define WASMSTREAM_OP_ON_KEY                     24                       /* a key that has state, visited because on-broadcast asked for it; the row is that op's */
 
 #define WASMSTREAM_EFFECT_EMIT                   1                        /* puts out a row */
-#define WASMSTREAM_EFFECT_SET_SLOT               2                        /* the new content of a slot of variable width */
-#define WASMSTREAM_EFFECT_SET_TIMER              3                        /* sets a timer */
-#define WASMSTREAM_EFFECT_DELETE_TIMER           4                        /* deletes a timer */
-#define WASMSTREAM_EFFECT_DECIDE                 5                        /* a trigger's decision */
+#define WASMSTREAM_EFFECT_SET_SLOT               2                        /* the new content of a slot of variable width; without a payload it holds nothing */
+#define WASMSTREAM_EFFECT_SET_TIMER              3                        /* sets a timer of the key, or of the window */
+#define WASMSTREAM_EFFECT_DELETE_TIMER           4                        /* deletes that timer, if it is set */
+#define WASMSTREAM_EFFECT_DECIDE                 5                        /* a trigger's decision, at most one an op; none is continue */
 #define WASMSTREAM_EFFECT_ASSIGN                 6                        /* a window that the record belongs to */
 #define WASMSTREAM_EFFECT_EVICT                  7                        /* an element leaves the window */
-#define WASMSTREAM_EFFECT_KEEP                   8                        /* a filter lets the record through unchanged */
+#define WASMSTREAM_EFFECT_KEEP                   8                        /* a filter lets the record through; none drops it */
 #define WASMSTREAM_EFFECT_EVENT_TIME             9                        /* the record's event time */
-#define WASMSTREAM_EFFECT_WATERMARK              10                       /* a punctuated watermark after the record */
-#define WASMSTREAM_EFFECT_REQUEST                11                       /* a request of an enrichment */
-#define WASMSTREAM_EFFECT_SCHEMA                 12                       /* the output's schema, in answer to an open with any input */
-#define WASMSTREAM_EFFECT_PUT_ENTRY              13                       /* sets an entry of map state */
-#define WASMSTREAM_EFFECT_DELETE_ENTRY           14                       /* deletes an entry of map state */
-#define WASMSTREAM_EFFECT_APPEND_ENTRY           15                       /* appends to list state */
-#define WASMSTREAM_EFFECT_CLEAR_STATE            16                       /* empties a state */
+#define WASMSTREAM_EFFECT_WATERMARK              10                       /* a punctuated watermark behind the record */
+#define WASMSTREAM_EFFECT_REQUEST                11                       /* what to ask before the record goes on */
+#define WASMSTREAM_EFFECT_SCHEMA                 12                       /* an output's schema, in answer to an open with schemas */
+#define WASMSTREAM_EFFECT_TOUCH                  13                       /* the slot was read: for states whose time to live heeds that */
+#define WASMSTREAM_EFFECT_VISIT_KEYS             14                       /* has on-key performed for each key that has state, before any later op */
 
 #define WASMSTREAM_LOG_DEBUG                     0                        /* for the author of the function */
 #define WASMSTREAM_LOG_INFO                      1                        /* worth knowing */

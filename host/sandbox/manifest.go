@@ -52,6 +52,7 @@ func eachSchema(f *abi.Function, visit func(what string, s *abi.Schema)) {
 	visit("second input", f.GetSecondInput())
 	visit("accumulator", f.GetAccumulator())
 	visit("output", f.GetOutput())
+	visit("key", f.GetKey())
 	for _, o := range f.GetNamedOutputs() {
 		visit("named output "+o.GetName(), o.GetSchema())
 	}

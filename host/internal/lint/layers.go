@@ -41,6 +41,7 @@ var layers = []layer{
 	{"host/connector/*", onHost, 2},
 	{"host/format/*", onHost, 2},
 	// L2 to L5, and the top.
+	{"host/guest", onHost, 4},
 	{"host/job", onHost, 4},
 	{"host/runtime", onHost, 5},
 	{"host/scenario", onHost, 6},

@@ -24,6 +24,14 @@ const (
 	ImportLog = "log"
 	// ImportFail names the import (pointer i32, length i32) -> (): ends the call with a message in UTF-8; never returns.
 	ImportFail = "fail"
+	// ImportStateGet names the import (op i32, state i32, key i32, key_length i32, into i32, into_length i32) -> (length i32): copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied.
+	ImportStateGet = "state_get"
+	// ImportStatePut names the import (op i32, state i32, key i32, key_length i32, value i32, value_length i32) -> (): sets a map's entry; to a list, with key_length 0, it appends.
+	ImportStatePut = "state_put"
+	// ImportStateDelete names the import (op i32, state i32, key i32, key_length i32) -> (): deletes a map's entry, if it is there; with key_length 0 all of the list or map.
+	ImportStateDelete = "state_delete"
+	// ImportStateScan names the import (op i32, state i32, after i32, after_length i32, into i32, into_length i32) -> (length i32): copies entries behind one, as many whole ones as fit; answers their bytes, 0 at the end, or -(bytes needed) when not even the next one fits.
+	ImportStateScan = "state_scan"
 	// ManifestSection is the custom section that holds the manifest.
 	ManifestSection = "wasmstream.manifest"
 )
@@ -78,6 +86,46 @@ const (
 	EffectAtLength = 8
 	// EffectAtAux is the offset of: as the kind says; else 0.
 	EffectAtAux = 12
+	// ContextBytes is the size of the largest context.
+	ContextBytes = 64
+	// ContextAtTime is the offset of: the record's event time, the least i64 if it has none; of a timer, its time.
+	ContextAtTime = 0
+	// ContextAtWatermark is the offset of: the watermark, the least i64 before the first.
+	ContextAtWatermark = 8
+	// ContextAtClock is the offset of: the processing time, the same for all ops of a frame.
+	ContextAtClock = 16
+	// ContextAtKey is the offset of: offset of the key, a row.
+	ContextAtKey = 24
+	// ContextAtDetail is the offset of: as the op says; else 0.
+	ContextAtDetail = 28
+	// ContextAtStart is the offset of: the window's first millisecond; of a global window the least i64.
+	ContextAtStart = 32
+	// ContextAtEnd is the offset of: the millisecond behind the window's last; of a global window the least i64: its last one is end - 1, which wraps around.
+	ContextAtEnd = 40
+	// ContextAtList is the offset of: offset of the elements, or of the slots of merged windows.
+	ContextAtList = 48
+	// ContextAtCount is the offset of: how many there are.
+	ContextAtCount = 52
+	// ContextAtSecond is the offset of: offset of a second row, or 0.
+	ContextAtSecond = 56
+	// ContextRecordBytes is the size of a context with time, watermark, clock.
+	ContextRecordBytes = 24
+	// ContextKeyedBytes is the size of a context with and key, detail.
+	ContextKeyedBytes = 32
+	// ContextWindowBytes is the size of a context with and start, end.
+	ContextWindowBytes = 48
+	// ContextGroupBytes is the size of a context with and list, count.
+	ContextGroupBytes = 56
+	// ContextPairBytes is the size of a context with and second.
+	ContextPairBytes = 64
+	// ElementBytes is the size of an element of a list.
+	ElementBytes = 16
+	// ElementAtTime is the offset of: its event time, the least i64 if it has none.
+	ElementAtTime = 0
+	// ElementAtRow is the offset of: offset of its row.
+	ElementAtRow = 8
+	// ElementAtInput is the offset of: 0 of the first or only input, 1 of the second.
+	ElementAtInput = 12
 	// NoSlot is the slot of an op that has none.
 	NoSlot = 0xffffffff
 	// TooLarge is the answer of a call whose effects do not fit the guest's buffer.
@@ -128,13 +176,13 @@ const (
 	OpMerge = 4
 	// OpResult: emits the accumulator's result and leaves the accumulator as it is.
 	OpResult = 5
-	// OpReduce: combines the slot's row with the row.
+	// OpReduce: combines the slot's row, which is of the input's schema, with the row.
 	OpReduce = 6
 	// OpOnRecord: a record of the only or first input.
 	OpOnRecord = 7
 	// OpOnSecond: a record of the second input.
 	OpOnSecond = 8
-	// OpOnBroadcast: a record of the broadcast input.
+	// OpOnBroadcast: a record of the broadcast input: the only op that may change broadcast state.
 	OpOnBroadcast = 9
 	// OpOnTimer: a timer is due.
 	OpOnTimer = 10
@@ -144,60 +192,58 @@ const (
 	OpAssign = 12
 	// OpOnElement: a record came into a window.
 	OpOnElement = 13
-	// OpOnEventTime: a trigger's event timer is due.
+	// OpOnEventTime: an event timer of the window is due, whoever set it.
 	OpOnEventTime = 14
-	// OpOnProcessingTime: a trigger's processing timer is due.
+	// OpOnProcessingTime: a processing timer of the window is due, whoever set it.
 	OpOnProcessingTime = 15
-	// OpOnMerge: windows were merged.
+	// OpOnMerge: windows were merged into this one, whose states are new: it takes in theirs.
 	OpOnMerge = 16
-	// OpClear: a window is gone: its state and timers go too.
+	// OpClear: the window is over; its states go by themselves.
 	OpClear = 17
-	// OpEvict: which elements leave before or after a firing.
+	// OpEvict: which elements leave the window.
 	OpEvict = 18
-	// OpOnPair: a pair of a join.
+	// OpOnPair: a pair of a join; in an outer join one side may be missing.
 	OpOnPair = 19
-	// OpOnGroup: both sides of a co-group's firing.
+	// OpOnGroup: both sides of a co-group's window.
 	OpOnGroup = 20
-	// OpOnAnswer: the answer to a request of an enrichment.
+	// OpOnAnswer: the answer to the request of a record.
 	OpOnAnswer = 21
 	// OpDecode: bytes of a source to rows.
 	OpDecode = 22
 	// OpEncode: a row to bytes of a sink.
 	OpEncode = 23
+	// OpOnKey: a key that has state, visited because on-broadcast asked for it; the row is that op's.
+	OpOnKey = 24
 )
 
 // The kinds of effects.
 const (
 	// EffectEmit: puts out a row.
 	EffectEmit = 1
-	// EffectSetSlot: the new content of a slot of variable width.
+	// EffectSetSlot: the new content of a slot of variable width; without a payload it holds nothing.
 	EffectSetSlot = 2
-	// EffectSetTimer: sets a timer.
+	// EffectSetTimer: sets a timer of the key, or of the window.
 	EffectSetTimer = 3
-	// EffectDeleteTimer: deletes a timer.
+	// EffectDeleteTimer: deletes that timer, if it is set.
 	EffectDeleteTimer = 4
-	// EffectDecide: a trigger's decision.
+	// EffectDecide: a trigger's decision, at most one an op; none is continue.
 	EffectDecide = 5
 	// EffectAssign: a window that the record belongs to.
 	EffectAssign = 6
 	// EffectEvict: an element leaves the window.
 	EffectEvict = 7
-	// EffectKeep: a filter lets the record through unchanged.
+	// EffectKeep: a filter lets the record through; none drops it.
 	EffectKeep = 8
 	// EffectEventTime: the record's event time.
 	EffectEventTime = 9
-	// EffectWatermark: a punctuated watermark after the record.
+	// EffectWatermark: a punctuated watermark behind the record.
 	EffectWatermark = 10
-	// EffectRequest: a request of an enrichment.
+	// EffectRequest: what to ask before the record goes on.
 	EffectRequest = 11
-	// EffectSchema: the output's schema, in answer to an open with any input.
+	// EffectSchema: an output's schema, in answer to an open with schemas.
 	EffectSchema = 12
-	// EffectPutEntry: sets an entry of map state.
-	EffectPutEntry = 13
-	// EffectDeleteEntry: deletes an entry of map state.
-	EffectDeleteEntry = 14
-	// EffectAppendEntry: appends to list state.
-	EffectAppendEntry = 15
-	// EffectClearState: empties a state.
-	EffectClearState = 16
+	// EffectTouch: the slot was read: for states whose time to live heeds that.
+	EffectTouch = 13
+	// EffectVisitKeys: has on-key performed for each key that has state, before any later op.
+	EffectVisitKeys = 14
 )

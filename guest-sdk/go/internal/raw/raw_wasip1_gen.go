@@ -12,6 +12,18 @@ func importLog(level uint32, pointer unsafe.Pointer, length uint32)
 //go:wasmimport wasmstream fail
 func importFail(pointer unsafe.Pointer, length uint32)
 
+//go:wasmimport wasmstream state_get
+func importStateGet(op uint32, state uint32, key unsafe.Pointer, keyLength uint32, into unsafe.Pointer, intoLength uint32) int32
+
+//go:wasmimport wasmstream state_put
+func importStatePut(op uint32, state uint32, key unsafe.Pointer, keyLength uint32, value unsafe.Pointer, valueLength uint32)
+
+//go:wasmimport wasmstream state_delete
+func importStateDelete(op uint32, state uint32, key unsafe.Pointer, keyLength uint32)
+
+//go:wasmimport wasmstream state_scan
+func importStateScan(op uint32, state uint32, after unsafe.Pointer, afterLength uint32, into unsafe.Pointer, intoLength uint32) int32
+
 //go:wasmexport wasmstream_abi_0
 func exportMarker() {}
 

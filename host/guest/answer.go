@@ -1,0 +1,284 @@
+package guest
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// fault is what a guest did whose answer breaks the ABI, at an op of its frame.
+func fault(kind abi.FaultKind, op int, format string, args ...any) error {
+	return &abi.Fault{Kind: kind, Op: op, Detail: fmt.Sprintf(format, args...)}
+}
+
+// checker goes through the effects of a frame.
+type checker struct {
+	c     *Caller
+	op    int    // the op that is being answered, in the frame
+	seen  uint32 // the kinds of its effects so far
+	last  uint32 // evict: the element before; valid if seen
+	group uint32
+}
+
+// check holds an answer against what the ops allow, before any of it is used.
+func (c *Caller) check(effects, edited []byte) error {
+	f := &c.frame
+	f.sets = f.sets[:0]
+	if c.stride == 0 {
+		for range f.entries {
+			f.sets = append(f.sets, set{})
+		}
+	}
+	k := checker{c: c}
+	list := abi.ReadEffects(effects, f.to-f.from)
+	for {
+		e, ok := list.Next()
+		if !ok {
+			break
+		}
+		if err := k.passTo(int(e.Op)); err != nil {
+			return err
+		}
+		if err := k.effect(&e); err != nil {
+			return err
+		}
+	}
+	if err := list.Err(); err != nil {
+		return err
+	}
+	if err := k.passTo(f.to - f.from); err != nil {
+		return err
+	}
+	return c.checkSlots(edited)
+}
+
+// passTo settles the ops before one.
+func (k *checker) passTo(op int) error {
+	f := &k.c.frame
+	for ; k.op < op; k.op++ {
+		if must := k.c.rules[k.c.ops[f.from+k.op].kind].must; must != 0 && k.seen&(1<<must) == 0 {
+			return fault(abi.FaultBadAnswer, k.op, "op %d, %s, was not answered by %s", k.op, k.c.ops[f.from+k.op].kind, must)
+		}
+		k.seen = 0
+	}
+	return nil
+}
+
+// effect checks one effect of the op at hand.
+func (k *checker) effect(e *abi.Effect) error {
+	o := &k.c.ops[k.c.frame.from+k.op]
+	r := &k.c.rules[o.kind]
+	bit := uint32(1) << e.Kind
+	switch {
+	case e.Kind == abi.EffectSetSlot:
+		return k.setSlot(e)
+	case r.allow&bit == 0:
+		return fault(abi.FaultBadEffect, k.op, "op %d, %s, may not be answered by %s", k.op, o.kind, e.Kind)
+	case r.once&k.seen&bit != 0:
+		return fault(abi.FaultBadAnswer, k.op, "op %d, %s, was answered by %s twice", k.op, o.kind, e.Kind)
+	}
+	err := k.payload(o, r, e)
+	k.seen |= bit
+	return err
+}
+
+// payload checks what an effect says.
+func (k *checker) payload(o *op, r *rule, e *abi.Effect) error {
+	switch e.Kind {
+	case abi.EffectEmit:
+		return k.emit(o, r, e)
+	case abi.EffectSetTimer, abi.EffectDeleteTimer:
+		if e.Aux > 1 {
+			return fault(abi.FaultBadEffect, k.op, "op %d, %s: a timer in the domain %d; there are 0, event time, and 1, processing time", k.op, o.kind, e.Aux)
+		}
+		return k.wants(e, 8)
+	case abi.EffectDecide:
+		if e.Aux > 3 {
+			return fault(abi.FaultBadEffect, k.op, "op %d, %s: the decision %d; there are 0 to 3", k.op, o.kind, e.Aux)
+		}
+		return k.wants(e, 0)
+	case abi.EffectAssign:
+		if err := k.wants(e, 16); err != nil {
+			return err
+		}
+		if start, end := Int64(e.Payload, 0), Int64(e.Payload, 8); start >= end {
+			return fault(abi.FaultBadEffect, k.op, "op %d, %s: a window from %d to %d, which is empty", k.op, o.kind, start, end)
+		}
+	case abi.EffectEvict:
+		list := k.c.contexts[o.context].list
+		if int(e.Aux) >= list.to-list.from || k.seen&(1<<abi.EffectEvict) != 0 && e.Aux <= k.last {
+			return fault(abi.FaultBadEffect, k.op, "op %d, %s: element %d of %d is evicted, out of order or twice", k.op, o.kind, e.Aux, list.to-list.from)
+		}
+		k.last = e.Aux
+		return k.wants(e, 0)
+	case abi.EffectEventTime, abi.EffectWatermark:
+		return k.wants(e, 8)
+	case abi.EffectKeep, abi.EffectVisitKeys:
+		return k.wants(e, 0)
+	case abi.EffectTouch:
+		if _, err := k.slot(e); err != nil {
+			return err
+		}
+		return k.wants(e, 0)
+	case abi.EffectRequest:
+		return k.row(e, requestSchema)
+	}
+	return nil
+}
+
+// requestSchema is what an enrichment asks for.
+var requestSchema = mustSchema(
+	stream.Field{Name: "method", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "url", Type: stream.Type{Kind: stream.String}},
+	stream.Field{Name: "headers", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "body", Type: stream.Type{Kind: stream.Bytes}},
+)
+
+func mustSchema(fields ...stream.Field) *stream.Schema {
+	s, err := stream.NewSchema(fields...)
+	if err != nil {
+		panic(err) // the fields above are sound
+	}
+	return s
+}
+
+// Int64 is a number of a payload that was checked.
+func Int64(payload []byte, at int) int64 {
+	return int64(binary.LittleEndian.Uint64(payload[at:]))
+}
+
+func (k *checker) wants(e *abi.Effect, bytes int) error {
+	if len(e.Payload) != bytes {
+		return fault(abi.FaultBadEffect, k.op, "op %d: %s with a payload of %d bytes instead of %d", k.op, e.Kind, len(e.Payload), bytes)
+	}
+	return nil
+}
+
+func (k *checker) emit(o *op, r *rule, e *abi.Effect) error {
+	outputs := k.c.options.Outputs
+	if int(e.Aux) >= len(outputs) || r.main && e.Aux != 0 {
+		return fault(abi.FaultBadEffect, k.op, "op %d, %s, was answered by a row to output %d, which it does not have", k.op, o.kind, e.Aux)
+	}
+	return k.row(e, outputs[e.Aux])
+}
+
+func (k *checker) row(e *abi.Effect, s *stream.Schema) error {
+	if err := stream.CheckExact(s, e.Payload); err != nil {
+		return fault(abi.FaultBadRow, k.op, "op %d was answered by a row that is no %s: %v", k.op, s, err)
+	}
+	return nil
+}
+
+// slot is the schema of the slot that an effect names.
+func (k *checker) slot(e *abi.Effect) (*stream.Schema, error) {
+	slots := k.c.options.Slots
+	if uint64(e.Aux) >= uint64(len(k.c.frame.groups)*len(slots)) {
+		return nil, fault(abi.FaultBadSlot, k.op, "op %d: %s of slot %d, and the frame has %d", k.op, e.Kind, e.Aux, len(k.c.frame.groups)*len(slots))
+	}
+	return slots[int(e.Aux)%len(slots)], nil
+}
+
+func (k *checker) setSlot(e *abi.Effect) error {
+	s, err := k.slot(e)
+	if err != nil {
+		return err
+	}
+	if k.c.stride != 0 {
+		return fault(abi.FaultBadEffect, k.op, "op %d: set-slot, and slots are of fixed width: they are edited in place", k.op)
+	}
+	if len(e.Payload) > 0 {
+		if err := k.row(e, s); err != nil {
+			return err
+		}
+	}
+	k.c.frame.sets[e.Aux] = set{e.Payload, true}
+	return nil
+}
+
+// checkSlots makes sure that slots of fixed width are rows, or hold nothing.
+func (c *Caller) checkSlots(edited []byte) error {
+	if c.stride == 0 {
+		return nil
+	}
+	at := int(c.frame.header.SlotsOffset)
+	for range c.frame.groups {
+		for i, s := range c.options.Slots {
+			row := edited[at : at+s.FixedBytes()]
+			if _, ok := holdsNothing(row); !ok {
+				if err := stream.CheckExact(s, row); err != nil {
+					return fault(abi.FaultBadRow, -1, "slot %d of an op was left as no row of %s: %v", i, s, err)
+				}
+			}
+			at += c.stride
+		}
+	}
+	return nil
+}
+
+// holdsNothing tells a slot of fixed width that holds no value.
+func holdsNothing(row []byte) ([]byte, bool) {
+	if row[0] != absent {
+		return row, false
+	}
+	for _, b := range row[1:] {
+		if b != 0 {
+			return row, false
+		}
+	}
+	return nil, true
+}
+
+// take stores the slots and carries the effects out.
+func (c *Caller) take(effects, edited []byte) error {
+	if err := c.store(edited); err != nil {
+		return err
+	}
+	f := &c.frame
+	list := abi.ReadEffects(effects, f.to-f.from)
+	next := f.from
+	for {
+		e, ok := list.Next()
+		i := f.to
+		if ok {
+			i = f.from + int(e.Op)
+		}
+		for ; next < i; next++ {
+			if err := c.role.Done(next); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return nil
+		}
+		if e.Kind != abi.EffectSetSlot {
+			if err := c.role.Take(i, e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (c *Caller) store(edited []byte) error {
+	f := &c.frame
+	at, n := int(f.header.SlotsOffset), 0
+	for _, g := range f.groups {
+		for i, s := range c.options.Slots {
+			var row []byte
+			switch {
+			case c.stride != 0:
+				row, _ = holdsNothing(edited[at : at+s.FixedBytes()])
+				at += c.stride
+			case !f.sets[n].done:
+				n++
+				continue
+			default:
+				row = f.sets[n].row
+				n++
+			}
+			if err := c.role.Store(g, i, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

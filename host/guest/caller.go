@@ -1,0 +1,344 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// Instance is an instance of a module; *sandbox.Instance is one.
+type Instance interface {
+	// Open performs the opening call of a function.
+	Open(function uint32, frame []byte) (effects []byte, err error)
+	// In gives room for a frame in the guest's memory.
+	In(size int) (frame []byte, pointer uint32, err error)
+	// Call performs the frame at pointer, and Frame is what it is like after.
+	Call(function, pointer uint32, length int) (effects []byte, err error)
+	Frame() []byte
+	// Rebuild makes a dead instance usable again; it opens what was open.
+	Rebuild() error
+	Close() error
+}
+
+// Role is who asks a function: it knows where slots live and what effects do.
+type Role interface {
+	// Load appends what slot i of a group holds; nothing, if it holds no value.
+	Load(dst []byte, group uint32, i int) []byte
+	// Store takes a slot over as the guest left it, if it changed; an empty row: it
+	// holds no value. The row is a view.
+	Store(group uint32, i int, row stream.Row) error
+	// Take carries out an effect of op i, counted from the first that was added since
+	// Reset. Done follows the last effect of each op.
+	Take(i int, e abi.Effect) error
+	Done(i int) error
+	// Fault says what an op costs that cannot be performed: nil, if it is left out.
+	Fault(i int, err error) error
+}
+
+// Options say which function is asked, and what its rows are like.
+type Options struct {
+	Function uint32 // its index in the manifest
+	Role     string
+	// Outputs are the schemas of what it may emit, the main one first.
+	Outputs []*stream.Schema
+	// Slots are the schemas of an op's slots: an accumulator, or states.
+	Slots []*stream.Schema
+	// OpsMax bounds the ops of a frame, so that a call stays short: guest code cannot be
+	// interrupted. 0 means 8192.
+	OpsMax int
+	// FrameBytesMax bounds a frame's rows and contexts, 0 means 1 MiB.
+	FrameBytesMax int
+}
+
+const (
+	opsMaxDefault        = 8192
+	frameBytesMaxDefault = 1 << 20
+)
+
+// NoGroup is the group of an op without slots.
+const NoGroup = ^uint32(0)
+
+// noRow and noContext stand for none.
+const noRow, noContext = ^uint32(0), -1
+
+// Context is what an op is about, besides its slots and its row. Key and Second are
+// what Row returned.
+type Context struct {
+	Time, Watermark, Clock int64
+	Key                    uint32
+	Detail                 uint32
+	Start, End             int64
+	Second                 uint32
+
+	bytes int    // of its kind
+	at    uint32 // in the contexts' area
+	list  listRange
+}
+
+// listRange is which of the elements, or of the merged groups, a context has.
+type listRange struct {
+	from, to int
+	merged   bool
+}
+
+// op is an op before its frame is laid out.
+type op struct {
+	kind    abi.OpKind
+	group   uint32
+	second  uint32 // merge: the second group
+	row     uint32 // in rows
+	context int32
+	rows    uint32 // where its rows, and those of its context, begin
+}
+
+// Element is a record of a window's content; Row is what Row returned.
+type Element struct {
+	Time  int64
+	Row   uint32
+	Input uint32
+}
+
+// Caller asks one function.
+type Caller struct {
+	instance Instance
+	options  Options
+	role     Role
+	rules    *rules
+	stride   int // of slots; 0: some are of variable width
+
+	ops      []op
+	rows     []byte
+	contexts []Context
+	elements []Element
+	merged   []uint32
+	opRows   uint32 // where the rows of the op that is being put together begin
+	ctxBytes uint32
+
+	frame frame
+}
+
+// NewCaller makes a caller; Open comes before all else.
+func NewCaller(instance Instance, o Options, role Role) *Caller {
+	if o.OpsMax == 0 {
+		o.OpsMax = opsMaxDefault
+	}
+	if o.FrameBytesMax == 0 {
+		o.FrameBytesMax = frameBytesMaxDefault
+	}
+	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
+	c.stride = strideOf(o.Slots)
+	return c
+}
+
+// strideOf is the width of the widest slot, 0 if some are of variable width.
+func strideOf(slots []*stream.Schema) int {
+	stride := 0
+	for _, s := range slots {
+		if !s.IsFixedWidth() {
+			return 0
+		}
+		stride = max(stride, s.FixedBytes())
+	}
+	return stride
+}
+
+// Open tells the function its parameters, and the schemas of its inputs if it takes
+// any; it returns the texts that it answered, by output.
+func (c *Caller) Open(parameters stream.Row, schemas []byte) (map[uint32]string, error) {
+	h := abi.Layout(1, 0, c.stride, len(parameters), len(schemas))
+	b := make([]byte, h.Total)
+	abi.PutHeader(b, h)
+	o := abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset}
+	if len(schemas) > 0 {
+		o.Arg = h.ContextsOffset
+	}
+	abi.PutOp(b, int(h.OpsOffset), o)
+	copy(b[h.RowsOffset:], parameters)
+	copy(b[h.ContextsOffset:], schemas)
+	effects, err := c.instance.Open(c.options.Function, b)
+	if err != nil {
+		return nil, fmt.Errorf("opening it: %w", err)
+	}
+	return readSchemas(effects, len(schemas) > 0)
+}
+
+// readSchemas reads what a function answered when it was opened.
+func readSchemas(effects []byte, asked bool) (map[uint32]string, error) {
+	list := abi.ReadEffects(effects, 1)
+	texts := map[uint32]string{}
+	for {
+		e, ok := list.Next()
+		if !ok {
+			return texts, list.Err()
+		}
+		if e.Kind != abi.EffectSchema || !asked {
+			return nil, fault(abi.FaultBadAnswer, 0, "it answered its opening by %s, which is not allowed there", e.Kind)
+		}
+		if _, twice := texts[e.Aux]; twice {
+			return nil, fault(abi.FaultBadAnswer, 0, "it answered two schemas for output %d", e.Aux)
+		}
+		texts[e.Aux] = string(e.Payload)
+	}
+}
+
+// Row takes in a row of the op that is added next, from what appends it.
+func (c *Caller) Row(p *stream.Projection, row stream.Row) uint32 {
+	at := uint32(len(c.rows))
+	c.rows = p.AppendTo(c.rows, row, stream.Insert)
+	return at
+}
+
+// WholeRow takes in a row as it is.
+func (c *Caller) WholeRow(row stream.Row) uint32 {
+	at := uint32(len(c.rows))
+	c.rows = append(c.rows, row...)
+	for len(c.rows)%8 != 0 {
+		c.rows = append(c.rows, 0)
+	}
+	return at
+}
+
+// NoRow is a context's row that is not there.
+func NoRow() uint32 { return noRow }
+
+// Element takes in an element of the list of the context that is added next.
+func (c *Caller) Element(e Element) { c.elements = append(c.elements, e) }
+
+// Merged takes in a group of the list of the context that is added next.
+func (c *Caller) Merged(group uint32) { c.merged = append(c.merged, group) }
+
+// Add adds an op of a group of slots. row is what Row returned, or NoRow. A context may
+// be nil; one that has no rows and no list, and is like that of the op before, is shared.
+func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
+	o := op{kind: kind, group: group, row: row, context: noContext, rows: c.opRows}
+	if ctx != nil {
+		o.context = c.context(kind, ctx)
+	}
+	c.ops = append(c.ops, o)
+	c.opRows = uint32(len(c.rows))
+}
+
+// AddMerge adds an op that merges a second group's slot into a group's.
+func (c *Caller) AddMerge(group, second uint32) {
+	c.ops = append(c.ops, op{kind: abi.OpMerge, group: group, second: second, row: noRow, context: noContext, rows: c.opRows})
+}
+
+func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
+	n := len(c.contexts)
+	bytes := c.rules.contextBytes(kind)
+	if bytes == abi.ContextRecordBytes && n > 0 {
+		if last := &c.contexts[n-1]; last.bytes == bytes && last.Time == ctx.Time && last.Watermark == ctx.Watermark && last.Clock == ctx.Clock {
+			return int32(n - 1)
+		}
+	}
+	c.contexts = append(c.contexts, *ctx)
+	x := &c.contexts[n]
+	x.bytes, x.at = bytes, c.ctxBytes
+	x.list = c.listOf(n)
+	c.ctxBytes += uint32(bytes + x.list.bytes())
+	return int32(n)
+}
+
+// listOf is the list of the context of that index: all that came since the one before.
+func (c *Caller) listOf(index int) listRange {
+	from, merged := 0, 0
+	for i := index - 1; i >= 0; i-- {
+		if l := c.contexts[i].list; l.merged {
+			merged = max(merged, l.to)
+		} else {
+			from = max(from, l.to)
+		}
+		if from > 0 || merged > 0 {
+			break
+		}
+	}
+	if len(c.merged) > merged {
+		return listRange{merged, len(c.merged), true}
+	}
+	return listRange{from, len(c.elements), false}
+}
+
+func (l listRange) bytes() int {
+	if l.merged {
+		return abi.Align(4 * (l.to - l.from))
+	}
+	return abi.ElementBytes * (l.to - l.from)
+}
+
+// Len is the number of ops that were added.
+func (c *Caller) Len() int { return len(c.ops) }
+
+// Due says that it is time to perform.
+func (c *Caller) Due() bool {
+	return len(c.ops) >= c.options.OpsMax || len(c.rows)+int(c.ctxBytes) >= c.options.FrameBytesMax
+}
+
+// Perform has all ops performed, and forgets them.
+func (c *Caller) Perform() error {
+	var err error
+	if len(c.ops) > 0 {
+		err = c.run(0, len(c.ops))
+	}
+	c.ops, c.rows, c.contexts = c.ops[:0], c.rows[:0], c.contexts[:0]
+	c.elements, c.merged, c.opRows, c.ctxBytes = c.elements[:0], c.merged[:0], 0, 0
+	return err
+}
+
+// run performs ops from..to: in halves, if the guest has no room for all, or if one of
+// them is at fault.
+func (c *Caller) run(from, to int) error {
+	err := c.call(from, to)
+	var large *sandbox.TooLargeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		if to-from == 1 {
+			return c.role.Fault(from, fmt.Errorf("one op alone is too large: %w", err))
+		}
+	case !isFault(err):
+		return err
+	default:
+		if err := c.instance.Rebuild(); err != nil {
+			return err
+		}
+		if to-from == 1 {
+			return c.role.Fault(from, err)
+		}
+	}
+	middle := from + (to-from)/2
+	if err := c.run(from, middle); err != nil {
+		return err
+	}
+	return c.run(middle, to)
+}
+
+// isFault tells what the guest did from what happened to us.
+func isFault(err error) bool {
+	var code *sandbox.Fault
+	var answer *abi.Fault
+	return errors.As(err, &code) || errors.As(err, &answer)
+}
+
+// call performs ops from..to in one frame.
+func (c *Caller) call(from, to int) error {
+	f := &c.frame
+	f.plan(c, from, to)
+	b, pointer, err := c.instance.In(int(f.header.Total))
+	if err != nil {
+		return err
+	}
+	f.fill(c, b)
+	effects, err := c.instance.Call(c.options.Function, pointer, int(f.header.Total))
+	if err != nil {
+		return err
+	}
+	edited := c.instance.Frame()
+	if err := c.check(effects, edited); err != nil {
+		return err
+	}
+	return c.take(effects, edited)
+}
