@@ -41,8 +41,8 @@ type Assigner struct {
 	Zone *time.Location
 }
 
-// merges says that windows merge.
-func (a *Assigner) merges() bool { return a.Kind == Session || a.Kind == FunctionWindows && a.Merging }
+// Merges says that windows merge.
+func (a *Assigner) Merges() bool { return a.Kind == Session || a.Kind == FunctionWindows && a.Merging }
 
 // Element is what decisions depend on in a record.
 type Element struct {

@@ -42,7 +42,7 @@ func New(o Options) *Core {
 
 // Merges says that windows merge: Facts.Set must hold the key's merging set,
 // and Facts.Trigger is not used.
-func (c *Core) Merges() bool { return c.assigner.merges() }
+func (c *Core) Merges() bool { return c.assigner.Merges() }
 
 // Asks says that the trigger is a function of the user's: there are effects Ask and
 // Unite.

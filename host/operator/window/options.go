@@ -130,12 +130,12 @@ func (t *Trigger) check(p *problems, a *Assigner) {
 		p.check(isLength(t.Interval), "the interval of the trigger %s must be from 1 to %d ms, not %d", t.Kind, DurationMillisMax, t.Interval)
 	case Delta:
 		p.check(t.Threshold == t.Threshold, "the threshold of a delta trigger must be a number")
-		p.check(!a.merges(), "the windows merge, which a delta trigger cannot")
+		p.check(!a.Merges(), "the windows merge, which a delta trigger cannot")
 	case Timeout:
 		p.check(t.Interval >= 0 && t.Interval <= DurationMillisMax, "a timeout trigger must fire after 0 to %d ms, not %d", DurationMillisMax, t.Interval)
-		p.check(!a.merges(), "the windows merge, which a timeout trigger cannot")
+		p.check(!a.Merges(), "the windows merge, which a timeout trigger cannot")
 	case FunctionTrigger:
-		p.check(!a.merges() || t.Merges, "the windows merge, which the trigger's function cannot")
+		p.check(!a.Merges() || t.Merges, "the windows merge, which the trigger's function cannot")
 	case Purging:
 	default:
 		p.check(false, "there is no trigger of kind %d", t.Kind)
