@@ -114,7 +114,6 @@ type Caller struct {
 	contexts []Context
 	elements []Element
 	merged   []uint32
-	listed   [2]int // elements and merged groups that contexts have
 	opRows   uint32 // where the rows of the op that is being put together begin
 	ctxBytes uint32
 
@@ -238,19 +237,28 @@ func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
 	c.contexts = append(c.contexts, *ctx)
 	x := &c.contexts[n]
 	x.bytes, x.at = bytes, c.ctxBytes
-	x.list = c.nextList()
+	x.list = c.listOf(n)
 	c.ctxBytes += uint32(bytes + x.list.bytes())
 	return int32(n)
 }
 
-// nextList is the list of the next context: all that came since the one before.
-func (c *Caller) nextList() listRange {
-	from := c.listed
-	c.listed = [2]int{len(c.elements), len(c.merged)}
-	if len(c.merged) > from[1] {
-		return listRange{from[1], len(c.merged), true}
+// listOf is the list of the context of that index: all that came since the one before.
+func (c *Caller) listOf(index int) listRange {
+	from, merged := 0, 0
+	for i := index - 1; i >= 0; i-- {
+		if l := c.contexts[i].list; l.merged {
+			merged = max(merged, l.to)
+		} else {
+			from = max(from, l.to)
+		}
+		if from > 0 || merged > 0 {
+			break
+		}
 	}
-	return listRange{from[0], len(c.elements), false}
+	if len(c.merged) > merged {
+		return listRange{merged, len(c.merged), true}
+	}
+	return listRange{from, len(c.elements), false}
 }
 
 func (l listRange) bytes() int {
@@ -275,7 +283,7 @@ func (c *Caller) Perform() error {
 		err = c.run(0, len(c.ops))
 	}
 	c.ops, c.rows, c.contexts = c.ops[:0], c.rows[:0], c.contexts[:0]
-	c.elements, c.merged, c.listed, c.opRows, c.ctxBytes = c.elements[:0], c.merged[:0], [2]int{}, 0, 0
+	c.elements, c.merged, c.opRows, c.ctxBytes = c.elements[:0], c.merged[:0], 0, 0
 	return err
 }
 

@@ -148,4 +148,3 @@ func (s *slots) clear(r state.Ref) {
 		s.backend.Clear(r, s.cell)
 	}
 }
-

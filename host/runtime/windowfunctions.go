@@ -25,6 +25,17 @@ func (in *functionInputs) row(c *guests.Caller, s side, row stream.Row) uint32 {
 	return c.Row(in.sides[s], row)
 }
 
+// element takes in a record of a list; it has a row in any case.
+func (in *functionInputs) element(c *guests.Caller, e listedRow) uint32 {
+	if in.sides[e.side] == nil {
+		return c.WholeRow(noColumns[:])
+	}
+	return c.Row(in.sides[e.side], e.row)
+}
+
+// noColumns is a row without columns.
+var noColumns [8]byte
+
 // keyRow takes in the key for the next op.
 func (in *functionInputs) keyRow(c *guests.Caller, key stream.Row) uint32 {
 	if !in.key {
@@ -207,3 +218,44 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 	}
 	return nil
 }
+
+// evictor is an evictor that is a function.
+type evictor struct {
+	stateless
+	caller *guests.Caller
+	inputs functionInputs
+	now    *window.Now
+	after  bool
+	keep   []bool
+	fault  func(op int, err error) error
+}
+
+// evict appends for each element whether it stays. It is asked at once: what a firing
+// sees, and what the window holds after it, depends on the answer.
+func (v *evictor) evict(keep []bool, key stream.Row, w window.Window, elements []listedRow) ([]bool, error) {
+	ctx := guests.Context{
+		Time: w.MaxTimestamp(), Watermark: int64(v.now.Watermark), Clock: int64(v.now.Clock), Key: v.inputs.keyRow(v.caller, key),
+		Start: w.Start, End: w.End, Second: guests.NoRow(),
+	}
+	if v.after {
+		ctx.Detail = 1
+	}
+	v.keep = keep
+	for _, e := range elements {
+		v.keep = append(v.keep, true)
+		v.caller.Element(guests.Element{Time: int64(e.time), Row: v.inputs.element(v.caller, e), Input: uint32(e.side)})
+	}
+	v.caller.Add(abi.OpEvict, guests.NoGroup, guests.NoRow(), &ctx)
+	err := v.caller.Perform()
+	return v.keep, err
+}
+
+func (v *evictor) Take(_ int, e abi.Effect) error {
+	v.keep[e.Aux] = false
+	return nil
+}
+
+func (v *evictor) Done(int) error { return nil }
+
+// Fault leaves all elements in, unless the step is to fail.
+func (v *evictor) Fault(op int, err error) error { return v.fault(op, err) }
