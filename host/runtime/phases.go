@@ -86,8 +86,8 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 		if err := p.assigner.ask(p.side, p.batch, from, to, o.facts.Now); err != nil {
 			return from, err
 		}
-		if a := p.assigner; a.failed.err != nil {
-			to, p.err = from+a.failed.at, a.failed.err
+		if p.assigner.failed.err != nil {
+			to = from + p.assigner.failed.at
 		}
 	}
 	for next = from; next < to && len(p.acts) < actsMax; next++ {
@@ -99,6 +99,9 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 			p.err = o.failed(err, "the record of", p.batch.Time(next))
 			break
 		}
+	}
+	if p.assigner != nil && p.err == nil && next == to {
+		p.err = p.assigner.failed.err
 	}
 	return next, o.ask()
 }

@@ -77,7 +77,7 @@ func parametersOf(f *abi.Function) *stream.Schema {
 	for _, q := range f.GetParameters() {
 		t, _, err := stream.ParseColumnType(q.GetType())
 		if err != nil {
-			panic(err)
+			panic(err) // the table above is wrong
 		}
 		fields = append(fields, stream.Field{Name: q.GetName(), Type: t})
 	}
