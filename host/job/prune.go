@@ -180,6 +180,13 @@ func (u *pruner) step(p *producer) {
 	}
 	out := newClass(p.output)
 	u.out[p] = out
+	if p.isJoin() && p.makesRows() {
+		for i, s := range p.sides {
+			u.in[s].use(p.keys[i]...)
+		}
+		out.useAll()
+		return
+	}
 	if p.isJoin() {
 		first := 0
 		for i, s := range p.sides {
@@ -262,6 +269,9 @@ func (u *pruner) settle(p *producer) {
 		plan.Input = in.pruned
 		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
 		in.move(plan.Key)
+		if p.makesRows() {
+			continue
+		}
 		for column, at := range in.at {
 			if out.at[first+column] >= 0 {
 				plan.Output = append(plan.Output, at)
@@ -280,6 +290,12 @@ func (u *pruner) settle(p *producer) {
 			a.Column = in.at[a.Column]
 		}
 	}
+}
+
+// makesRows tells of a join or co-group whose function makes its rows.
+func (p *producer) makesRows() bool {
+	s := p.step
+	return s.CoGroup != nil || s.WindowJoin != nil && s.WindowJoin.Function != nil || s.IntervalJoin != nil && s.IntervalJoin.Function != nil
 }
 
 // functions notes what functions take, and the rows that they put out.
