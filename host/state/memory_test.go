@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -38,6 +39,11 @@ var (
 	someKeys   = []string{"", "a", "b", "a key that does not fit into its slot", "ü"}
 	someSpaces = []state.Namespace{{}, {Start: 0, End: 10}, {Start: 10, End: 20}, {Start: math.MinInt64, End: -1}}
 )
+
+var someNames = []string{"\x00", "a", "a\x00", "b", "the name of a part", "\xff\xff"}
+
+// part is what the model calls a part of an entry.
+func part(c, name string) string { return c + "|" + name }
 
 func cell(k string, ns state.Namespace) string { return fmt.Sprintf("%s/%d/%d", k, ns.Start, ns.End) }
 
@@ -91,6 +97,18 @@ func TestMemoryAgainstModel(t *testing.T) {
 				delete(m.texts, cell(k, ns))
 				c.touched[cell(k, ns)] = true
 			},
+			"put part": func(t *rapid.T) {
+				k, ns, n, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.SampledFrom(someNames).Draw(t, "name"), rapid.StringN(0, 100, 300).Draw(t, "text")
+				b.Put(b.Part(entry(k, ns), []byte(n)), 1, []byte(v))
+				m.texts[part(cell(k, ns), n)] = v
+				c.touched[part(cell(k, ns), n)] = true
+			},
+			"clear part": func(t *rapid.T) {
+				k, ns, n := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.SampledFrom(someNames).Draw(t, "name")
+				b.Clear(b.Part(entry(k, ns), []byte(n)), 1)
+				delete(m.texts, part(cell(k, ns), n))
+				c.touched[part(cell(k, ns), n)] = true
+			},
 			"set timer": func(t *rapid.T) {
 				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), times.Draw(t, "at")
 				b.SetTimer(d, at, entry(k, ns))
@@ -129,6 +147,9 @@ func TestMemoryAgainstModel(t *testing.T) {
 						r := entry(k, ns)
 						b.Clear(r, 0)
 						b.Clear(r, 1)
+						for p, ok := b.NextPart(r, nil); ok; p, ok = b.NextPart(r, nil) {
+							b.Clear(p, 1)
+						}
 					}
 				}
 				for name := range m.values {
@@ -206,6 +227,8 @@ func compare(t *rapid.T, b state.Backend, m *model) {
 	}
 	for c := range m.texts {
 		cells[c] = true
+		whole, _, _ := strings.Cut(c, "|")
+		cells[whole] = true
 	}
 	for name := range m.timers {
 		var at int64
@@ -239,6 +262,40 @@ func compareEntry(t *rapid.T, b state.Backend, m *model, k string, ns state.Name
 	text, ok := m.texts[name]
 	if b.Has(r, 1) != ok || string(b.Value(r, 1)) != text {
 		t.Fatalf("%s: has %v %q, want %v %q", name, b.Has(r, 1), b.Value(r, 1), ok, text)
+	}
+	compareParts(t, b, m, r, name)
+}
+
+// compareParts goes through the parts of an entry, forwards and backwards.
+func compareParts(t *rapid.T, b state.Backend, m *model, r state.Ref, name string) {
+	var names []string
+	for _, n := range someNames {
+		text, ok := m.texts[part(name, n)]
+		if ok {
+			names = append(names, n)
+		}
+		p, found := b.FindPart(r, []byte(n))
+		if has := found && b.Has(p, 1); has != ok || ok && (string(b.Value(p, 1)) != text || b.Whole(p) != r || !b.IsPart(p)) {
+			t.Fatalf("%s: part %q has %v, want %v %q", name, n, has, ok, text)
+		}
+	}
+	at := 0
+	for p, ok := b.NextPart(r, nil); ok; p, ok = b.NextPart(r, b.Name(p)) {
+		if at >= len(names) || string(b.Name(p)) != names[at] {
+			t.Fatalf("%s: part %d is %q, of %q", name, at, b.Name(p), names)
+		}
+		at++
+	}
+	if at != len(names) {
+		t.Fatalf("%s: %d parts of %q", name, at, names)
+	}
+	for p, ok := b.LastPart(r, []byte("\xff\xff\xff")); ok; p, ok = b.LastPart(r, b.Name(p)) {
+		if at--; at < 0 || string(b.Name(p)) != names[at] {
+			t.Fatalf("%s: backwards, part %d is %q, of %q", name, at, b.Name(p), names)
+		}
+	}
+	if at != 0 {
+		t.Fatalf("%s: backwards, %d parts are missing", name, at)
 	}
 }
 
