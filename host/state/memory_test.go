@@ -64,7 +64,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 			row := key(k)
 			return b.Entry(row.Hash(), row, ns)
 		}
-		t.Repeat(map[string]func(*rapid.T){
+		actions := map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				k, ns, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.Byte().Draw(t, "value")
 				r := entry(k, ns)
@@ -96,18 +96,6 @@ func TestMemoryAgainstModel(t *testing.T) {
 				b.Clear(entry(k, ns), 1)
 				delete(m.texts, cell(k, ns))
 				c.touched[cell(k, ns)] = true
-			},
-			"put part": func(t *rapid.T) {
-				k, ns, n, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.SampledFrom(someNames).Draw(t, "name"), rapid.StringN(0, 100, 300).Draw(t, "text")
-				b.Put(b.Part(entry(k, ns), []byte(n)), 1, []byte(v))
-				m.texts[part(cell(k, ns), n)] = v
-				c.touched[part(cell(k, ns), n)] = true
-			},
-			"clear part": func(t *rapid.T) {
-				k, ns, n := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.SampledFrom(someNames).Draw(t, "name")
-				b.Clear(b.Part(entry(k, ns), []byte(n)), 1)
-				delete(m.texts, part(cell(k, ns), n))
-				c.touched[part(cell(k, ns), n)] = true
 			},
 			"set timer": func(t *rapid.T) {
 				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), times.Draw(t, "at")
@@ -179,8 +167,34 @@ func TestMemoryAgainstModel(t *testing.T) {
 				// Not all: what is looked up is there, and would never be freed.
 				compareEntry(t, b, &m, keys.Draw(t, "compared key"), spaces.Draw(t, "compared ns"))
 			},
-		})
+		}
+		maps.Copy(actions, partActions(&b, &m, c))
+		t.Repeat(actions)
 	})
+}
+
+// partActions are those on parts of entries.
+func partActions(b **state.Memory, m *model, c *checkpoints) map[string]func(*rapid.T) {
+	draw := func(t *rapid.T) (state.Ref, []byte, string) {
+		row, ns := rapid.SampledFrom(someKeys).Draw(t, "key"), rapid.SampledFrom(someSpaces).Draw(t, "ns")
+		n := rapid.SampledFrom(someNames).Draw(t, "name")
+		whole := (*b).Entry(key(row).Hash(), key(row), ns)
+		of := part(cell(row, ns), n)
+		c.touched[of] = true
+		return whole, []byte(n), of
+	}
+	return map[string]func(*rapid.T){
+		"put part": func(t *rapid.T) {
+			whole, name, of := draw(t)
+			m.texts[of] = rapid.StringN(0, 100, 300).Draw(t, "text")
+			(*b).Put((*b).Part(whole, name), 1, []byte(m.texts[of]))
+		},
+		"clear part": func(t *rapid.T) {
+			whole, name, of := draw(t)
+			(*b).Clear((*b).Part(whole, name), 1)
+			delete(m.texts, of)
+		},
+	}
 }
 
 // pop takes all due timers; they must be the model's, in order of time.
