@@ -363,19 +363,6 @@ type Aggregate struct {
 	Type   stream.Type // of the result
 }
 
-// Function is a function of a module, bound to the streams of a step.
-type Function struct {
-	Module          *Module
-	Name            string
-	Index           int            // in the module's manifest: what a call names it by
-	Input           []int          // columns of the step's Input, in the order that the function declares them
-	InputSchema     *stream.Schema // of the rows that the function takes
-	Accumulator     *stream.Schema
-	Result          *stream.Schema
-	ParameterSchema *stream.Schema
-	Parameters      stream.Row // of ParameterSchema, defaults filled in
-}
-
 // Sink is where records go to.
 type Sink struct {
 	Name      string

@@ -154,9 +154,8 @@ func (s *Step) renderWindow(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %s %s = %s%s\n", a.Name, a.Type, a.Kind, argument)
 	}
-	if f := w.Function; f != nil {
-		fmt.Fprintf(b, "  function %s.%s, number %d, of (%s)\n    accumulator %s\n    result %s\n    parameters %s %x\n",
-			f.Module.Name, f.Name, f.Index, columns(s.Input, f.Input), f.Accumulator, f.Result, f.ParameterSchema, []byte(f.Parameters))
+	if w.Function != nil {
+		w.Function.render(b, s.Input)
 	}
 }
 

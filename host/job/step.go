@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -29,7 +30,7 @@ func (p *producer) isJoin() bool {
 }
 
 // declare finds out what a step does and which outputs it has.
-func (p *producer) declare() {
+func (b *builder) declare(p *producer) {
 	newSide := func(shown, path string) *side {
 		return &side{shown: shown, path: p.path + path, gap: -1, trigger: -1, evictor: -1}
 	}
@@ -56,6 +57,45 @@ func (p *producer) declare() {
 	case intervalJoinOperation:
 		add("late-left", p.sides[0])
 		add("late-right", p.sides[1])
+	}
+	for n, at := range p.emitting {
+		for _, o := range b.lookUp(n).GetNamedOutputs() {
+			p.extras = append(p.extras, &extra{name: o.GetName(), field: p.path + at + ".wasm", node: n.get("wasm")})
+		}
+	}
+}
+
+// emitting goes through the functions of a step that may have named outputs, and the
+// fields that they stand in.
+func (p *producer) emitting(yield func(n *node, field string) bool) {
+	for _, name := range []string{"map", "flat-map", "apply", "process"} {
+		if n := p.node.get(name); n != nil && !yield(n, "."+name) {
+			return
+		}
+	}
+	for _, name := range []string{"co-process", "broadcast-process", "co-group"} {
+		if n := p.node.get(name).get("function"); n != nil && !yield(n, "."+name+".function") {
+			return
+		}
+	}
+}
+
+// kind is what a producer is called.
+func (p *producer) kind() string {
+	if p.source != nil {
+		return "source"
+	}
+	return "step"
+}
+
+// settleOutputs makes the named outputs of a bound function known.
+func (p *producer) settleOutputs(f *Function) {
+	for _, o := range f.Outputs[min(1, len(f.Outputs)):] {
+		for _, x := range p.extras {
+			if x.of == nil && x.name == o.Name {
+				x.schema = o.Schema
+			}
+		}
 	}
 }
 
@@ -100,13 +140,10 @@ func (b *builder) look(s *side) {
 		if s.endless == "" {
 			s.endless = r.from.endless
 		}
-		changing := r.from.changing
-		if r.extra != nil {
-			changing = r.extra.of.changing != ""
-		} else if r.from.timeless != "" {
+		if (r.extra == nil || r.extra.of == nil) && r.from.timeless != "" {
 			s.timeless = r.from.timeless
 		}
-		if changing && s.changing == "" {
+		if r.changing() && s.changing == "" {
 			s.changing = r.String()
 		}
 	}
@@ -169,7 +206,7 @@ func (b *builder) refuseChanges(p *producer) {
 func (b *builder) sinkChanges(s *sinkInfo) {
 	for i := range s.refs {
 		r := &s.refs[i]
-		if r.from != nil && (r.extra == nil && r.from.changing || r.extra != nil && r.extra.of.changing != "") {
+		if r.changing() {
 			s.sink.Changing = true
 		}
 	}
@@ -244,8 +281,14 @@ func (b *builder) checkOutputs(p *producer) {
 		if x.name == reservedOutput {
 			b.wrong(x.node, x.field, "The output name %s is reserved for records that a function failed on; %s needs another one", reservedOutput, last(x.field))
 		}
-		if i > 0 && p.extras[0].name == x.name {
+		j := slices.IndexFunc(p.extras[:i], func(y *extra) bool { return x.name == y.name })
+		switch {
+		case j < 0:
+		case x.of != nil && p.extras[j].of != nil:
 			b.wrong(x.node, x.field, "The output %s.%s would have the late rows of both sides; give each side's output a name of its own", p.name, x.name)
+		default:
+			y := p.extras[j]
+			b.wrong(y.node, y.field, "The output %s.%s would be that of %s and of %s; they need names of their own", p.name, x.name, last(y.field), x.field)
 		}
 	}
 }
@@ -319,7 +362,7 @@ func (b *builder) column(s *side, n *node, name, path string) int {
 
 // aggregate adds the aggregates or the function; the fields that it puts out
 // are known if no problem stands against it.
-func (b *builder) aggregate(p *producer) (fields []stream.Field, known bool) {
+func (b *builder) aggregate(p *producer, keys []stream.Field) (fields []stream.Field, known bool) {
 	n, w, at := p.node.get("aggregate"), p.step.Window, p.path+".aggregate"
 	if n == nil {
 		if !p.node.has("apply") && !p.node.has("aggregate") {
@@ -331,11 +374,11 @@ func (b *builder) aggregate(p *producer) (fields []stream.Field, known bool) {
 		return nil, false
 	}
 	if n.get("wasm") != nil {
-		w.Function = b.function(p, n, at)
+		w.Function = b.function(p, call{node: n, path: at, field: "aggregate", roles: []string{abi.RoleAggregate}, sides: p.sides, key: keys, keyed: true})
 		if w.Function == nil {
 			return nil, false
 		}
-		return w.Function.Result.Fields(), true
+		return w.Function.Result().Fields(), true
 	}
 	if len(n.entries) == 0 {
 		b.wrong(n, at, "aggregate must name at least one column")

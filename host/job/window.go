@@ -27,7 +27,7 @@ func (b *builder) buildWindow(p *producer) {
 	p.step.Changing = p.changing
 	keys := b.keyBy(p)
 	fields := slices.Clone(keys)
-	added, known := b.aggregate(p)
+	added, known := b.aggregate(p, keys)
 	fields = append(fields, added...)
 	bounds := 0
 	if w.Options.Assigner.Kind != window.GlobalWindows {

@@ -96,7 +96,7 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 		}
 		o.panes = newPanes(o.core, &w.Options)
 		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed)
-		return b.guest(s, o, cell, b.resultsOf(s, o, f.Result))
+		return b.guest(s, o, cell, b.resultsOf(s, o, f.Result()))
 	}
 	calls := make([]aggregate.Call, len(w.Aggregates))
 	for i, a := range w.Aggregates {
@@ -139,7 +139,7 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 	b.job.guests = append(b.job.guests, instance)
 	g := &guest{
 		instance: instance, function: f, key: s.Input.Project(s.KeyBy),
-		input: stream.NewProjection(s.Input, f.Input), answer: f.Result, stride: f.Accumulator.FixedBytes(),
+		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), answer: f.Result(), stride: f.Accumulator.FixedBytes(),
 		backend: o.backend, cell: cell, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows), results: r,
 	}
 	return g, g.open(f.Parameters)

@@ -83,13 +83,20 @@ type slotStamp struct {
 // cannot be interrupted.
 const frameOpsMax = 8192
 
-// open tells the instance the function's parameters.
+// open tells the instance the function's parameters, and its input's columns if it
+// takes any.
 func (g *guest) open(parameters stream.Row) error {
-	h := abi.Layout(1, 0, g.stride, len(parameters), 0)
+	schemas := g.function.Schemas()
+	h := abi.Layout(1, 0, g.stride, len(parameters), len(schemas))
 	frame := make([]byte, h.Total)
 	abi.PutHeader(frame, h)
-	abi.PutOp(frame, int(h.OpsOffset), abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset})
+	o := abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset}
+	if len(schemas) > 0 {
+		o.Arg = h.ContextsOffset
+	}
+	abi.PutOp(frame, int(h.OpsOffset), o)
 	copy(frame[h.RowsOffset:], parameters)
+	copy(frame[h.ContextsOffset:], schemas)
 	effects, err := g.instance.Open(uint32(g.function.Index), frame)
 	if err != nil {
 		return g.failed(fmt.Errorf("opening it: %w", err))
