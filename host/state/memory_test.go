@@ -35,6 +35,18 @@ func (m model) clone() model {
 	return model{maps.Clone(m.values), maps.Clone(m.texts), maps.Clone(m.timers)}
 }
 
+// forget drops all values and says whose they were.
+func (m model) forget(touched map[string]bool) {
+	for name := range m.values {
+		touched[name] = true
+	}
+	for name := range m.texts {
+		touched[name] = true
+	}
+	clear(m.values)
+	clear(m.texts)
+}
+
 var (
 	someKeys   = []string{"", "a", "b", "a key that does not fit into its slot", "ü"}
 	someSpaces = []state.Namespace{{}, {Start: 0, End: 10}, {Start: 10, End: 20}, {Start: math.MinInt64, End: -1}}
@@ -104,7 +116,8 @@ func TestMemoryAgainstModel(t *testing.T) {
 				c.touched[cell(k, ns)] = true
 			},
 			"set many timers": func(t *rapid.T) {
-				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), rapid.Int64Range(0, 3).Draw(t, "at")
+				k, ns, d := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain")
+				at := rapid.Int64Range(0, 3).Draw(t, "at")
 				for i := range int64(4) {
 					b.SetTimer(d, at+i, entry(k, ns))
 					m.timers[timerName(d, at+i, cell(k, ns))] = true
@@ -140,14 +153,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 						}
 					}
 				}
-				for name := range m.values {
-					c.touched[name] = true
-				}
-				for name := range m.texts {
-					c.touched[name] = true
-				}
-				clear(m.values)
-				clear(m.texts)
+				m.forget(c.touched)
 			},
 			"release": func(*rapid.T) { b.Release() },
 			"compare": func(t *rapid.T) { compare(t, b, &m) },
