@@ -39,8 +39,8 @@ type processOperator struct {
 	context  guest.Context
 	keyBuf   []byte
 
-	visiting bool      // all keys are to be visited, for record
-	record   []byte    // the broadcast record's row, as the function takes it
+	visiting bool   // all keys are to be visited, for record
+	record   []byte // the broadcast record's row, as the function takes it
 }
 
 // processSide is what a step needs to know of the records of one input.
