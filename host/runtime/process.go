@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/host/guest"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -21,7 +21,7 @@ import (
 // does to the key's other timers comes before them.
 type processOperator struct {
 	keeper
-	caller  *guest.Caller
+	caller  *guests.Caller
 	states  *process.States
 	sides   [2]processSide
 	results []*output // by the aux of an emit
@@ -36,11 +36,12 @@ type processOperator struct {
 	from, to int             // of ops: those in the present frame
 	inFrame  []uint32        // by entry: round in which it got its last op
 	round    uint32
-	context  guest.Context
+	context  guests.Context
 	keyBuf   []byte
-
-	visiting bool   // all keys are to be visited, for record
-	record   []byte // the broadcast record's row, as the function takes it
+	shows    *stream.Schema // of keys, for errors
+	readsKey bool           // the function does
+	visiting bool           // all keys are to be visited
+	record   []byte         // the broadcast record's row, as the function takes it
 }
 
 // processSide is what a step needs to know of the records of one input.
@@ -72,27 +73,37 @@ func (o *processOperator) rows(s side, b *stream.Batch, from, to int) (int, erro
 			}
 			continue
 		}
-		o.keyBuf = side.key.AppendTo(o.keyBuf[:0], b.Row(i), stream.Insert)
-		key := stream.Row(o.keyBuf)
-		ref := o.backend.Entry(key.Hash(), key, state.Namespace{})
-		if o.states.HasOnce() && o.isInFrame(ref) {
-			if err := o.perform(); err != nil {
-				return i, err
-			}
-		}
-		row := o.caller.Row(side.input, b.Row(i))
-		if err := o.ask(processOp{side.kind, ref, b.Time(i)}, row, int64(b.Time(i)), 0); err != nil {
+		if err := o.element(side, b.Row(i), b.Time(i)); err != nil {
 			return i, err
 		}
 	}
 	return to, nil
 }
 
+// element asks about a record of a key.
+func (o *processOperator) element(s *processSide, row stream.Row, t stream.EventTime) error {
+	o.keyBuf = s.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
+	key := stream.Row(o.keyBuf)
+	hash := key.Hash()
+	ref := o.backend.Entry(hash, key, state.Namespace{})
+	if o.states.HasOnce() && o.isInFrame(ref) {
+		// A read in the frame may remove what this one would see.
+		if err := o.perform(); err != nil {
+			return err
+		}
+		ref = o.backend.Entry(hash, key, state.Namespace{}) // the other was good until the frame's end
+	}
+	return o.ask(processOp{s.kind, ref, t}, o.caller.Row(s.input, row), int64(t), 0)
+}
+
 // ask adds an op of a key, and has the frame performed if it is full.
 func (o *processOperator) ask(op processOp, row uint32, time int64, domain state.Domain) error {
-	o.context = guest.Context{
+	o.context = guests.Context{
 		Time: time, Watermark: int64(o.now), Clock: int64(o.clock),
-		Key: o.caller.WholeRow(o.backend.Key(op.ref)), Detail: uint32(domain), Second: guest.NoRow(),
+		Key: guests.NoRow(), Detail: uint32(domain), Second: guests.NoRow(),
+	}
+	if o.readsKey {
+		o.context.Key = o.caller.WholeRow(o.backend.Key(op.ref))
 	}
 	o.caller.Add(op.kind, uint32(op.ref), row, &o.context)
 	o.add(op)
@@ -143,8 +154,8 @@ func (o *processOperator) perform() error {
 // answer says so.
 func (o *processOperator) broadcast(s *processSide, row stream.Row, t stream.EventTime) error {
 	o.record = s.input.AppendTo(o.record[:0], row, stream.Insert)
-	o.context = guest.Context{Time: int64(t), Watermark: int64(o.now), Clock: int64(o.clock), Key: guest.NoRow(), Second: guest.NoRow()}
-	o.caller.Add(s.kind, guest.NoGroup, o.caller.WholeRow(o.record), &o.context)
+	o.context = guests.Context{Time: int64(t), Watermark: int64(o.now), Clock: int64(o.clock), Key: guests.NoRow(), Second: guests.NoRow()}
+	o.caller.Add(s.kind, guests.NoGroup, o.caller.WholeRow(o.record), &o.context)
 	o.add(processOp{kind: s.kind, time: t})
 	if err := o.perform(); err != nil || !o.visiting {
 		return err
@@ -153,26 +164,22 @@ func (o *processOperator) broadcast(s *processSide, row stream.Row, t stream.Eve
 	return o.visitKeys(t)
 }
 
-// visitPieceEntries is how many entries are passed before what was found is
-// performed: nothing is added to a backend while it is walked.
-const visitPieceEntries = 4096
-
-// visitKeys asks about each key that has state.
+// visitKeys asks about each key that has state. Its answers have no rows.
 func (o *processOperator) visitKeys(t stream.EventTime) (err error) {
-	var at state.Ref
-	for {
-		at = o.backend.Walk(at, visitPieceEntries, func(r state.Ref) {
-			if err == nil && o.states.Holds(r) {
-				err = o.ask(processOp{kind: abi.OpOnKey, ref: r, time: t}, o.caller.WholeRow(o.record), int64(t), 0)
-			}
-		})
-		if err == nil {
-			err = o.perform()
-		}
-		if err != nil || at == 0 {
-			return err
+	const pieceEntries = 4096
+	visit := func(r state.Ref) {
+		if err == nil && o.states.Holds(r) {
+			err = o.ask(processOp{abi.OpOnKey, r, t}, o.caller.WholeRow(o.record), int64(t), 0)
 		}
 	}
+	at := o.backend.Walk(0, pieceEntries, visit)
+	for at != 0 && err == nil {
+		at = o.backend.Walk(at, pieceEntries, visit)
+	}
+	if err != nil {
+		return err
+	}
+	return o.perform()
 }
 
 func (o *processOperator) advance(t stream.EventTime) (bool, error) {
@@ -207,39 +214,37 @@ func (o *processOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 		if o.isFull() {
 			return false, nil
 		}
-		if err := o.askTimers(d, upTo); err != nil {
-			return false, err
+		asked, err := o.askTimers(d, upTo)
+		if err == nil {
+			err = o.perform()
 		}
-		if len(o.ops) == 0 {
-			return true, nil
-		}
-		if err := o.perform(); err != nil {
-			return false, err
+		if err != nil || !asked {
+			return err == nil, err
 		}
 	}
 }
 
-// askTimers fills a frame with due timers, up to a second one of some key.
-func (o *processOperator) askTimers(d state.Domain, upTo int64) error {
-	round := o.round
-	for o.round == round {
+// askTimers fills a frame with due timers, up to a second one of some key; false if
+// none is due.
+func (o *processOperator) askTimers(d state.Domain, upTo int64) (asked bool, err error) {
+	for round := o.round; o.round == round; asked = true {
 		at, r, ok := o.backend.PopTimer(d, upTo)
 		if !ok {
-			return nil
+			break
 		}
 		if o.isInFrame(r) {
 			o.backend.SetTimer(d, at, r)
-			return nil
+			break
 		}
-		op := processOp{kind: abi.OpOnTimer, ref: r, time: stream.MinTime}
+		op := processOp{abi.OpOnTimer, r, stream.MinTime}
 		if d == state.EventTimer {
 			op.time = stream.EventTime(at)
 		}
-		if err := o.ask(op, guest.NoRow(), at, d); err != nil {
-			return err
+		if err := o.ask(op, guests.NoRow(), at, d); err != nil {
+			return true, err
 		}
 	}
-	return nil
+	return asked, nil
 }
 
 func (o *processOperator) tick(upTo stream.ProcTime) (bool, error) {
@@ -258,6 +263,9 @@ func (o *processOperator) nextTick() stream.ProcTime {
 	}
 	return stream.ProcTime(o.backend.NextTimer(state.ProcTimer))
 }
+
+// setLeast: no record is late, whatever the watermark is.
+func (o *processOperator) setLeast(func() stream.EventTime) {}
 
 func (o *processOperator) setClock(now stream.ProcTime) { o.clock = now }
 
@@ -304,9 +312,9 @@ func (p processRole) Take(i int, e abi.Effect) error {
 	case abi.EffectEmit:
 		o.results[e.Aux].batch.Append(e.Payload, op.time)
 	case abi.EffectSetTimer:
-		o.backend.SetTimer(state.Domain(e.Aux), guest.Int64(e.Payload, 0), op.ref)
+		o.backend.SetTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), op.ref)
 	case abi.EffectDeleteTimer:
-		o.backend.DeleteTimer(state.Domain(e.Aux), guest.Int64(e.Payload, 0), op.ref)
+		o.backend.DeleteTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), op.ref)
 	case abi.EffectTouch:
 		group, slot := o.caller.Slot(e.Aux)
 		o.states.Touch(state.Ref(group), slot)

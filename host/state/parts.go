@@ -44,7 +44,7 @@ type Copy struct {
 	Tasks int
 }
 
-// SetCopy comes before all else in a backend that has a shared entry.
+// SetCopy implements Backend.
 func (m *Memory) SetCopy(c Copy) { m.parts.copy = c }
 
 // sharedKey is the key of the shared entry: a row without columns, which no step's key

@@ -108,6 +108,8 @@ type Backend interface {
 	IsPart(Ref) bool
 	Name(Ref) []byte
 	Whole(Ref) Ref
+	// SetCopy comes before all else in a backend that has a shared entry.
+	SetCopy(Copy)
 	// Shared is an entry that is not of a key but of the task: each task has a copy. It
 	// holds nothing but parts.
 	Shared() Ref
