@@ -107,7 +107,7 @@ func (s *side) plan() Side {
 }
 
 // joinKeys finds the columns of both keys, which must be as many and of equal
-// types; it returns the left one, nil if it is not known.
+// types; it returns those of the left one, nil if they are not known.
 func (b *builder) joinKeys(p *producer, n *node) []stream.Field {
 	at := p.path + "." + p.operation
 	left, right := n.get("left-key"), n.get("right-key")

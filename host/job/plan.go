@@ -239,17 +239,18 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin, CoGroup and IntervalJoin
-// is set; without any it is a union or pass-through.
+// Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin and
+// Process is set; without any it is a union or pass-through.
 type Step struct {
 	Name          string         // its uid in checkpoints
-	From          []StreamRef    // nil for a join, which has two sides
-	Input         *stream.Schema // of each stream in From; nil for a join
-	KeyBy         []int          // columns of Input; nil unless Window
+	From          []StreamRef    // nil for a step with two sides
+	Input         *stream.Schema // of each stream in From; nil for a step with two sides
+	KeyBy         []int          // columns of Input; nil unless Window or Process
 	Window        *Window
 	WindowJoin    *WindowJoin
 	CoGroup       *CoGroup
 	IntervalJoin  *IntervalJoin
+	Process       *Process
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)
@@ -257,7 +258,8 @@ type Step struct {
 	Line          int
 }
 
-// Sides are the left and right side of a join or co-group, nil of other steps.
+// Sides are the left and right side of a join or co-group, or the two inputs of a Process
+// that has as many; nil of other steps.
 func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
@@ -266,6 +268,8 @@ func (s *Step) Sides() []*Side {
 		return []*Side{&s.CoGroup.Left, &s.CoGroup.Right}
 	case s.IntervalJoin != nil:
 		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	case s.Process != nil && s.Process.Left.From != nil:
+		return []*Side{&s.Process.Left, &s.Process.Right}
 	}
 	return nil
 }
@@ -374,7 +378,7 @@ func (t JoinType) String() string { return joinWords[t] }
 
 var joinWords = [...]string{InnerJoin: "inner", LeftJoin: "left", RightJoin: "right", FullJoin: "full"}
 
-// Side is one side of a join.
+// Side is one side of a step that has two.
 type Side struct {
 	From         []StreamRef
 	Input        *stream.Schema // of each stream in From

@@ -174,12 +174,18 @@ func (u *pruner) step(p *producer) {
 	}
 	u.functions(p)
 	w := p.step.Window
-	if w == nil && !p.isJoin() {
+	if w == nil && !p.isJoin() && !p.isProcess() {
 		u.out[p] = u.in[p.sides[0]]
 		return
 	}
 	out := newClass(p.output)
 	u.out[p] = out
+	if p.isProcess() {
+		u.in[p.sides[0]].use(p.keys[0]...)
+		u.in[p.sides[len(p.sides)-1]].use(p.keys[1]...)
+		out.useAll() // what there is in it is the function's to say
+		return
+	}
 	if p.isJoin() && p.makesRows() {
 		for i, s := range p.sides {
 			u.in[s].use(p.keys[i]...)
@@ -260,7 +266,7 @@ func (u *pruner) settle(p *producer) {
 				*column = in.at[*column]
 			}
 		}
-		if !p.isJoin() {
+		if len(p.sides) == 1 {
 			step.Input = in.pruned
 			in.move(step.KeyBy)
 			continue
@@ -269,7 +275,7 @@ func (u *pruner) settle(p *producer) {
 		plan.Input = in.pruned
 		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
 		in.move(plan.Key)
-		if p.makesRows() {
+		if p.makesRows() || p.isProcess() {
 			continue
 		}
 		for column, at := range in.at {

@@ -130,6 +130,8 @@ func (s *Step) render(b *strings.Builder) {
 	case s.IntervalJoin != nil:
 		s.IntervalJoin.render(b)
 		s.renderFunctions(b)
+	case s.Process != nil && s.Sides() != nil:
+		b.WriteString("two inputs\n")
 	default:
 		fmt.Fprintf(b, "from %s\n  input %s\n", list(s.From), s.Input)
 	}
@@ -141,6 +143,9 @@ func (s *Step) render(b *strings.Builder) {
 	}
 	if s.Window != nil {
 		s.renderWindow(b)
+	}
+	if s.Process != nil {
+		s.renderProcess(b)
 	}
 	fmt.Fprintf(b, "  output %s%s\n", s.Output, changes(s.Changing))
 }

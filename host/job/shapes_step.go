@@ -11,6 +11,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
 	{name: "reduce", doc: "Instead of aggregate: a function that makes one record of two; the result is a record.", shape: wasmShape},
 	{name: "apply", doc: "A function that makes of a window's result, or without aggregate and reduce of its records, the rows that are put out.", shape: wasmShape},
+	processFields[0], processFields[1], processFields[2],
 	{name: "interval-join", doc: "Pair the rows of two streams that have equal keys and times that are near.", shape: intervalJoinShape},
 	{name: "co-group", doc: "Hand the rows of two streams that have equal keys and are in the same window to a function; needs window.", shape: coGroupShape},
 	{name: "window-join", doc: "Pair the rows of two streams that have equal keys and are in the same window; needs window.", shape: windowJoinShape},

@@ -57,6 +57,8 @@ func layoutOf(s *job.Step) string {
 		return "co-group, " + windowsOf(&g.Options, &g.Functions) + sideText(&g.Left) + sideText(&g.Right)
 	case s.IntervalJoin != nil:
 		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
+	case s.Process != nil:
+		return processText(s)
 	}
 	return ""
 }
@@ -173,12 +175,14 @@ func (b *builder) restoredSink(name string) ([]byte, error) {
 }
 
 // restoreState gives a task the key groups that it owns now.
-func (b *builder) restoreState(step string, backend state.Backend, owned checkpoint.Groups) (err error) {
+func (b *builder) restoreState(step *job.Step, k *keeper) (err error) {
+	backend, owned := k.backend, k.groups
+	backend.SetCopy(state.Copy{Home: owned.From, Tasks: b.plan.Parallelism})
 	m := b.manifest()
-	if m == nil || m.Step(step) == nil {
+	if m == nil || m.Step(step.Name) == nil {
 		return nil
 	}
-	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step).Files, owned))
+	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step.Name).Files, owned))
 	if err != nil {
 		return err
 	}
@@ -188,6 +192,11 @@ func (b *builder) restoreState(step string, backend state.Backend, owned checkpo
 	}
 	if err := checkpoint.Load(files, owned, backend.Restore); err != nil {
 		return err
+	}
+	if step.Process != nil && step.Process.Broadcast {
+		if err := b.restoreCopy(step.Name, backend, k.task); err != nil {
+			return err
+		}
 	}
 	return backend.Restored()
 }
