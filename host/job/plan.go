@@ -316,6 +316,11 @@ type Window struct {
 	Apply        *Function // what it emits is what the step puts out
 }
 
+// KeepsRecords says that Apply gets all records of a firing.
+func (w *Window) KeepsRecords() bool {
+	return w.Function == nil && w.Reduce == nil && len(w.Aggregates) == 0
+}
+
 // WindowFunctions are the functions that stand in the place of built-in parts, where
 // Options says that there is one.
 type WindowFunctions struct {
