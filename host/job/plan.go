@@ -240,16 +240,17 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin and IntervalJoin is
+// Step is one operation: at most one of Window, WindowJoin, IntervalJoin and Process is
 // set; without any it is a union or pass-through.
 type Step struct {
 	Name         string         // its uid in checkpoints
-	From         []StreamRef    // nil for a join, which has two sides
-	Input        *stream.Schema // of each stream in From; nil for a join
-	KeyBy        []int          // columns of Input; nil unless Window
+	From         []StreamRef    // nil for a step with two sides
+	Input        *stream.Schema // of each stream in From; nil for a step with two sides
+	KeyBy        []int          // columns of Input; nil unless Window or Process
 	Window       *Window
 	WindowJoin   *WindowJoin
 	IntervalJoin *IntervalJoin
+	Process      *Process
 	// Each, of the role map, filter or flat-map, takes each record by itself. Of the role
 	// key it puts the key behind the columns of Pass: the step that is keyed by it reads
 	// the result.
@@ -265,13 +266,16 @@ type Step struct {
 	Line          int
 }
 
-// Sides are the left and right side of a join, nil of other steps.
+// Sides are the left and right side of a join, or the two inputs of a Process that has
+// as many; nil of other steps.
 func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
 		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
 	case s.IntervalJoin != nil:
 		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	case s.Process != nil && s.Process.Left.From != nil:
+		return []*Side{&s.Process.Left, &s.Process.Right}
 	}
 	return nil
 }
@@ -330,7 +334,7 @@ func (t JoinType) String() string { return joinWords[t] }
 
 var joinWords = [...]string{InnerJoin: "inner", LeftJoin: "left", RightJoin: "right", FullJoin: "full"}
 
-// Side is one side of a join.
+// Side is one side of a step that has two.
 type Side struct {
 	From         []StreamRef
 	Input        *stream.Schema // of each stream in From

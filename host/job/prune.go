@@ -185,12 +185,18 @@ func (u *pruner) step(p *producer) {
 		u.out[p] = newClass(p.output)
 		u.out[p].useAll() // what there is in it is the function's to say
 		return
-	case w == nil && !p.isJoin():
+	case w == nil && !p.isJoin() && !p.isProcess():
 		u.out[p] = u.in[p.sides[0]]
 		return
 	}
 	out := newClass(p.output)
 	u.out[p] = out
+	if p.isProcess() {
+		u.in[p.sides[0]].use(p.keys[0]...)
+		u.in[p.sides[len(p.sides)-1]].use(p.keys[1]...)
+		out.useAll() // what there is in it is the function's to say
+		return
+	}
 	if p.isJoin() {
 		first := 0
 		for i, s := range p.sides {
@@ -274,7 +280,7 @@ func (u *pruner) settle(p *producer) {
 				*column = in.at[*column]
 			}
 		}
-		if !p.isJoin() {
+		if len(p.sides) == 1 {
 			step.Input = in.pruned
 			in.move(step.KeyBy)
 			step.Pass = passed(p, in, out)
@@ -287,6 +293,9 @@ func (u *pruner) settle(p *producer) {
 		plan.Input = in.pruned
 		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
 		in.move(plan.Key)
+		if p.isProcess() {
+			continue
+		}
 		for column, at := range in.at {
 			if out.at[first+column] >= 0 {
 				plan.Output = append(plan.Output, at)

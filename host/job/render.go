@@ -126,6 +126,8 @@ func (s *Step) render(b *strings.Builder) {
 		b.WriteByte('\n')
 	case s.IntervalJoin != nil:
 		s.IntervalJoin.render(b)
+	case s.Process != nil && s.Sides() != nil:
+		b.WriteString("two inputs\n")
 	default:
 		fmt.Fprintf(b, "from %s\n  input %s\n", list(s.From), s.Input)
 	}
@@ -146,6 +148,9 @@ func (s *Step) render(b *strings.Builder) {
 	}
 	if s.Window != nil {
 		s.renderWindow(b)
+	}
+	if s.Process != nil {
+		s.renderProcess(b)
 	}
 	fmt.Fprintf(b, "  output %s%s\n", s.Output, changes(s.Changing))
 }

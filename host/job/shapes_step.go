@@ -13,6 +13,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "window", doc: "Group a key's records; needs key-by and aggregate, or window-join.", shape: windowShape},
 	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
 	{name: "apply", later: true},
+	processFields[0], processFields[1], processFields[2],
 	{name: "interval-join", doc: "Pair the rows of two streams that have equal keys and times that are near.", shape: intervalJoinShape},
 	{name: "window-join", doc: "Pair the rows of two streams that have equal keys and are in the same window; needs window.", shape: windowJoinShape},
 	{name: "output", doc: "What a window puts out when it fires again: append (a row per firing; the default), update (the row before is taken back: -U, +U), changelog (as update, and rows of sessions that merged are deleted: -D) or complete (all retained results of the key, as one replaceable set).", shape: &shape{what: isWord, words: outputWords[:]}},

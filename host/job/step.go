@@ -17,7 +17,10 @@ const (
 
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
-var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation, mapOperation, filterOperation, flatMapOperation}
+var operations = []string{
+	windowOperation, intervalJoinOperation, windowJoinOperation, mapOperation, filterOperation, flatMapOperation,
+	processOperation, coProcessOperation, broadcastProcessOperation,
+}
 
 const (
 	windowOperation       = "window"
@@ -39,10 +42,13 @@ func (b *builder) declare(p *producer) {
 			p.operation = name // a join before a window
 		}
 	}
-	if p.isJoin() {
-		at := "." + p.operation
+	at := "." + p.operation
+	switch {
+	case p.isTwoSided():
 		p.sides = []*side{newSide("The left side of the step "+p.name, at+".left"), newSide("The right side of the step "+p.name, at+".right")}
-	} else {
+	case p.operation == broadcastProcessOperation:
+		p.sides = []*side{newSide("The step "+p.name, ".from"), newSide("The broadcast input of the step "+p.name, at+".broadcast")}
+	default:
 		p.sides = []*side{newSide("The step "+p.name, ".from")}
 	}
 	add := func(field string, of *side) {
@@ -196,6 +202,8 @@ func (b *builder) buildStep(p *producer) {
 		b.buildWindowJoin(p)
 	case intervalJoinOperation:
 		b.buildIntervalJoin(p)
+	case processOperation, coProcessOperation, broadcastProcessOperation:
+		b.buildProcess(p)
 	default:
 		s := p.sides[0]
 		p.output, p.timeless, p.changing = s.input, s.timeless, s.changing != ""
@@ -258,6 +266,8 @@ func (b *builder) checkOperation(p *producer) bool {
 		return false
 	case p.isJoin():
 		return b.checkJoin(p)
+	case p.isProcess():
+		return b.checkProcess(p)
 	case !n.has("from") && p.keyed == nil: // of the step that computes its key it is told
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
 	}
@@ -326,7 +336,7 @@ func (b *builder) keyBy(p *producer) []stream.Field {
 		return nil
 	}
 	if n == nil {
-		b.wrong(p.node, p.path, "The step %s has a window and no key-by, the columns that its records are grouped by", p.name)
+		b.wrong(p.node, p.path, "The step %s has a %s and no key-by, the columns that its records are grouped by", p.name, p.operation)
 		return nil
 	}
 	var keys []stream.Field
