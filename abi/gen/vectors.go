@@ -57,7 +57,7 @@ func writeVectors(root string) (map[string][]byte, error) {
 	}
 	delays := vectorFile{Comment: "Generated from udfs/delays/cases.txt; do not edit."}
 	for _, c := range cases {
-		whole := vector{Name: c.name, Modules: []string{"delays-go", "delays-c"}, Function: function}
+		whole := vector{Name: c.name, Modules: []string{"delays-go", "delays-c", "delays-rust"}, Function: function}
 		whole.Frames = []vectorFrame{openFrame(), frameOf(m.Functions[function], c.steps, c.steps)}
 		single := whole
 		single.Name += " (a frame for each op)"
