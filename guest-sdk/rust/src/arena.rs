@@ -29,6 +29,7 @@ impl Arena {
     }
 
     /// Words that are whatever was there before.
+    #[inline(never)]
     pub(crate) fn words(&self, count: usize) -> *mut u64 {
         // SAFETY: no reference into `chunks` outlives this method, and a chunk's content does not move with the list.
         let chunks = unsafe { &mut *self.chunks.get() };
@@ -58,6 +59,7 @@ impl Arena {
     }
 
     /// A copy of bytes behind their count, which is a word.
+    #[inline(never)]
     pub(crate) fn keep(&self, bytes: &[u8]) -> *mut u64 {
         let at = self.words(1 + (bytes.len() + 7) / 8);
         // SAFETY: as above; what is handed out is nobody else's.

@@ -69,6 +69,7 @@ impl Effects {
     }
 
     /// Adds an effect with a payload of bytes.
+    #[inline(never)]
     pub(crate) fn push_bytes(&self, kind: u32, op: u32, aux: u32, payload: &[u8]) {
         if let Some((words, at)) = self.grow(HEADER_WORDS + (payload.len() + 7) / 8) {
             words[at] = kind as u64 | (op as u64) << 32;
@@ -101,6 +102,7 @@ impl Effects {
         }
     }
 
+    #[inline(never)]
     fn add_long_values(&self, at: usize, layout: Layout) {
         // SAFETY: the row is at `at`, and no reference into the words outlives a line.
         unsafe {
@@ -114,6 +116,7 @@ impl Effects {
     }
 
     /// Adds a row as it is.
+    #[inline(never)]
     pub(crate) fn push_copy<S: Schema>(&self, kind: u32, op: u32, aux: u32, layout: Layout, row: Row<S>) {
         // SAFETY: it is a row of the layout.
         let words = layout.words + unsafe { long_words(row.base(), layout) };

@@ -40,9 +40,9 @@ impl Frame {
 
     /// The op of an index below `ops`.
     #[inline(always)]
-    pub(crate) fn op(&self, index: u32) -> raw::Op {
+    pub(crate) fn op(&self, index: u32) -> &raw::Op {
         // SAFETY: the host is trusted, and so is our loop.
-        unsafe { *self.ops_at.add(index as usize) }
+        unsafe { &*self.ops_at.add(index as usize) }
     }
 
     /// Whether slots are edited in place.

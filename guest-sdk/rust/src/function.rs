@@ -1,13 +1,13 @@
 //! Functions: a trait for each role.
 
 use crate::context::*;
-use crate::describe::Description;
+use crate::describe::Facts;
 use crate::host::fail;
 use crate::op::{context_field, Op};
 use crate::open::Open;
 use crate::raw;
 use crate::row::{Row, RowMut};
-use crate::schema::{Layout, Schema};
+use crate::schema::Schema;
 use crate::state::{NamedOutput, State};
 
 crate::schema! {
@@ -51,6 +51,49 @@ pub trait Function: Sized + 'static {
 
     /// Opens the function, before all else.
     fn open(open: &Open<Self::Parameters>) -> Self;
+}
+
+/// Declares a function that has no parameters, with its line for people, states and outputs.
+///
+/// ```
+/// # wasmstream::schema! { pub struct Seen { n: BigInt } }
+/// # wasmstream::states! { struct States { last: Value<Seen> } }
+/// wasmstream::function! {
+///     /// what the manifest says of it
+///     pub struct Plain;
+///
+///     /// and one with states
+///     pub struct Stateful: states(States);
+/// }
+/// ```
+#[macro_export]
+macro_rules! function {
+    ($($(#[doc = $doc:literal])* $vis:vis struct $name:ident $(: $($what:ident($list:ty)),+)?;)*) => {$(
+        $(#[doc = $doc])*
+        $vis struct $name;
+
+        impl $crate::Function for $name {
+            type Parameters = ();
+            const DOC: &'static str = concat!($($doc),*);
+            $($($crate::function_list!($what, $list);)+)?
+
+            fn open(_: &$crate::Open<()>) -> $name {
+                $name
+            }
+        }
+    )*};
+}
+
+/// The constants of a function.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! function_list {
+    (states, $list:ty) => {
+        const STATES: &'static [$crate::State] = <$list>::ALL;
+    };
+    (outputs, $list:ty) => {
+        const OUTPUTS: &'static [$crate::NamedOutput] = <$list>::ALL;
+    };
 }
 
 /// One row from one.
@@ -297,32 +340,16 @@ pub trait Encode: Function {
 
 /// How ops reach a function of a role: the types of `roles` implement it for the functions of that role.
 pub trait Role<F: Function> {
-    /// Its name.
-    const NAME: &'static str;
-    /// Appends to the manifest what is the role's.
-    fn describe(d: &mut Description);
-    /// The layouts of outputs and slots; those of inputs that are `any` are known when it is opened.
-    fn outputs() -> Vec<Layout> {
-        Vec::new()
-    }
-    /// The layouts of an op's slots.
-    fn slots(_input: Layout) -> Vec<Layout> {
-        Vec::new()
-    }
+    /// What there is to know of the function.
+    #[doc(hidden)]
+    const FACTS: Facts;
     /// Performs an op.
+    #[doc(hidden)]
     fn perform(f: &F, op: Op);
 }
 
 fn unknown(role: &str) -> ! {
     fail(&["wasmstream: an op of a kind that the role ", role, " does not know"].concat())
-}
-
-fn output_layouts<F: Function, O: Schema>() -> Vec<Layout> {
-    std::iter::once(O::LAYOUT).chain(F::OUTPUTS.iter().map(|o| o.layout)).collect()
-}
-
-fn state_layouts<F: Function>(_input: Layout) -> Vec<Layout> {
-    F::STATES.iter().filter(|s| s.in_slot).map(|s| s.layout).collect()
 }
 
 fn domain(op: &Op) -> Domain {
@@ -336,23 +363,14 @@ fn domain(op: &Op) -> Domain {
 pub mod roles {
     use super::*;
 
-    /// Declares a role: what it describes, and which kind of op is which method.
+    /// Declares a role: what there is to know of its functions, and which kind of op is which method.
     macro_rules! role {
-        ($role:ident, $name:literal, |$d:ident| $describe:block,
-         $(outputs: $outputs:expr,)? $(slots: $slots:expr,)?
-         |$f:ident, $op:ident| { $($kind:path => $perform:expr),* $(,)? }) => {
+        ($role:ident, $name:literal, $facts:expr, |$f:ident, $op:ident| { $($kind:path => $perform:expr),* $(,)? }) => {
             #[doc = concat!("The role of a [`", stringify!($role), "`](super::", stringify!($role), ").")]
             pub enum $role {}
 
             impl<F: super::$role> Role<F> for $role {
-                const NAME: &'static str = $name;
-                fn describe($d: &mut Description) $describe
-                $(fn outputs() -> Vec<Layout> {
-                    $outputs
-                })?
-                $(fn slots(input: Layout) -> Vec<Layout> {
-                    ($slots)(input)
-                })?
+                const FACTS: Facts = $facts;
                 #[inline(always)]
                 fn perform($f: &F, $op: Op) {
                     match $op.kind() {
@@ -364,41 +382,34 @@ pub mod roles {
         };
     }
 
-    role! { Map, "map", |d| { d.input::<F::Input>("input"); d.output::<F::Output>() },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { Map, "map", Facts::of::<F>("map").input::<F::Input>().output::<F::Output>(),
         |f, op| { raw::OP_ON_RECORD => op.emit(0, |out| f.map(op.row(), &Moment::new(op), out)) }
     }
 
-    role! { Filter, "filter", |d| { d.input::<F::Input>("input") },
+    role! { Filter, "filter", Facts::of::<F>("filter").input::<F::Input>(),
         |f, op| { raw::OP_ON_RECORD => if f.keep(op.row(), &Moment::new(op)) { op.effect(raw::EFFECT_KEEP, 0, []) } }
     }
 
-    role! { FlatMap, "flat-map", |d| { d.input::<F::Input>("input"); d.output::<F::Output>(); d.outputs(F::OUTPUTS) },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { FlatMap, "flat-map", Facts::of::<F>("flat-map").input::<F::Input>().output::<F::Output>(),
         |f, op| { raw::OP_ON_RECORD => f.flat_map(op.row(), &Moment::new(op), &Emitter::new(op)) }
     }
 
-    role! { Key, "key", |d| { d.input::<F::Input>("input"); d.output::<F::Output>() },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { Key, "key", Facts::of::<F>("key").input::<F::Input>().output::<F::Output>(),
         |f, op| { raw::OP_ON_RECORD => op.emit(0, |out| f.key(op.row(), &Moment::new(op), out)) }
     }
 
-    role! { Timestamp, "timestamp", |d| { d.input::<F::Input>("input") },
+    role! { Timestamp, "timestamp", Facts::of::<F>("timestamp").input::<F::Input>(),
         |f, op| { raw::OP_ON_RECORD => {
             let time = f.timestamp(op.row(), &Moment::new(op));
-            op.effect(raw::EFFECT_EVENT_TIME, 0, [time as u64]);
             if let Some(watermark) = f.watermark(op.row(), time) {
                 op.effect(raw::EFFECT_WATERMARK, 0, [watermark as u64]);
             }
+            op.effect(raw::EFFECT_EVENT_TIME, 0, [time as u64]);
         } }
     }
 
-    role! { Aggregate, "aggregate", |d| {
-            d.input::<F::Input>("input");
-            d.columns("accumulator", F::Accumulator::COLUMNS);
-            d.output::<F::Output>()
-        },
-        outputs: output_layouts::<F, F::Output>(), slots: |_| vec![F::Accumulator::LAYOUT],
+    role! { Aggregate, "aggregate",
+        Facts::of::<F>("aggregate").input::<F::Input>().accumulator::<F::Accumulator>().output::<F::Output>(),
         |f, op| {
             raw::OP_ADD => f.add(&mut op.edit_accumulator(), op.row()),
             raw::OP_CREATE => f.create(&mut op.edit_accumulator()),
@@ -407,30 +418,19 @@ pub mod roles {
         }
     }
 
-    role! { Reduce, "reduce", |d| { d.input::<F::Input>("input") },
-        slots: |input| vec![if F::Input::ANY { input } else { F::Input::LAYOUT }],
+    role! { Reduce, "reduce", Facts::of::<F>("reduce").input::<F::Input>().slot_is_input(),
         |f, op| { raw::OP_REDUCE => f.reduce(&mut op.edit_slot(op.op.slot, op.shape.slots[0]), op.row()) }
     }
 
-    role! { Apply, "apply", |d| {
-            d.columns("key", F::Key::COLUMNS);
-            d.input::<F::Input>("input");
-            d.output::<F::Output>();
-            d.outputs(F::OUTPUTS);
-            d.states(F::STATES, "")
-        },
-        outputs: output_layouts::<F, F::Output>(), slots: state_layouts::<F>,
+    role! { Apply, "apply", Facts::of::<F>("apply").key::<F::Key>().input::<F::Input>().output::<F::Output>(),
         |f, op| {
             raw::OP_ON_WINDOW => f.apply(&mut Group::new(op)),
             raw::OP_CLEAR => f.clear(&mut Window::new(op)),
         }
     }
 
-    role! { Assigner, "assigner", |d| {
-            d.input::<F::Input>("input");
-            d.flag("merges", F::MERGES);
-            d.flag("processingTime", F::PROCESSING_TIME)
-        },
+    role! { Assigner, "assigner",
+        Facts::of::<F>("assigner").input::<F::Input>().merges(F::MERGES).processing_time(F::PROCESSING_TIME),
         |f, op| { raw::OP_ASSIGN => f.assign(op.row(), &Moment::new(op), &mut Windows::new(op)) }
     }
 
@@ -440,13 +440,8 @@ pub mod roles {
         }
     }
 
-    role! { Trigger, "trigger", |d| {
-            d.input::<F::Input>("input");
-            d.columns("key", F::Key::COLUMNS);
-            d.states(F::STATES, "window");
-            d.flag("merges", F::MERGES)
-        },
-        slots: state_layouts::<F>,
+    role! { Trigger, "trigger",
+        Facts::of::<F>("trigger").input::<F::Input>().key::<F::Key>().scope("window").merges(F::MERGES),
         |f, op| {
             raw::OP_ON_ELEMENT => decide(op, f.on_element(op.row(), &mut Window::new(op))),
             raw::OP_ON_EVENT_TIME => decide(op, f.on_event_time(&mut Window::new(op))),
@@ -456,33 +451,19 @@ pub mod roles {
         }
     }
 
-    role! { Evictor, "evictor", |d| { d.input::<F::Input>("input"); d.columns("key", F::Key::COLUMNS) },
+    role! { Evictor, "evictor", Facts::of::<F>("evictor").input::<F::Input>().key::<F::Key>(),
         |f, op| { raw::OP_EVICT => f.evict(&mut Eviction::new(op)) }
     }
 
-    role! { Process, "process", |d| {
-            d.columns("key", F::Key::COLUMNS);
-            d.input::<F::Input>("input");
-            d.output::<F::Output>();
-            d.outputs(F::OUTPUTS);
-            d.states(F::STATES, "")
-        },
-        outputs: output_layouts::<F, F::Output>(), slots: state_layouts::<F>,
+    role! { Process, "process", Facts::of::<F>("process").key::<F::Key>().input::<F::Input>().output::<F::Output>(),
         |f, op| {
             raw::OP_ON_RECORD => f.on_record(op.row(), &mut Keyed::new(op)),
             raw::OP_ON_TIMER => f.on_timer(domain(&op), &mut Keyed::new(op)),
         }
     }
 
-    role! { CoProcess, "co-process", |d| {
-            d.columns("key", F::Key::COLUMNS);
-            d.input::<F::Input>("input");
-            d.input::<F::Second>("secondInput");
-            d.output::<F::Output>();
-            d.outputs(F::OUTPUTS);
-            d.states(F::STATES, "")
-        },
-        outputs: output_layouts::<F, F::Output>(), slots: state_layouts::<F>,
+    role! { CoProcess, "co-process",
+        Facts::of::<F>("co-process").key::<F::Key>().input::<F::Input>().second::<F::Second>().output::<F::Output>(),
         |f, op| {
             raw::OP_ON_RECORD => f.on_record(op.row(), &mut Keyed::new(op)),
             raw::OP_ON_SECOND => f.on_second(op.row(), &mut Keyed::new(op)),
@@ -490,15 +471,8 @@ pub mod roles {
         }
     }
 
-    role! { BroadcastProcess, "broadcast-process", |d| {
-            d.columns("key", F::Key::COLUMNS);
-            d.input::<F::Input>("input");
-            d.input::<F::Second>("secondInput");
-            d.output::<F::Output>();
-            d.outputs(F::OUTPUTS);
-            d.states(F::STATES, "")
-        },
-        outputs: output_layouts::<F, F::Output>(), slots: state_layouts::<F>,
+    role! { BroadcastProcess, "broadcast-process",
+        Facts::of::<F>("broadcast-process").key::<F::Key>().input::<F::Input>().second::<F::Second>().output::<F::Output>(),
         |f, op| {
             raw::OP_ON_RECORD => f.on_record(op.row(), &mut Keyed::new(op)),
             raw::OP_ON_BROADCAST => f.on_broadcast(op.row(), &mut Broadcast::new(op)),
@@ -507,43 +481,29 @@ pub mod roles {
         }
     }
 
-    role! { Join, "join", |d| {
-            d.input::<F::Input>("input");
-            d.input::<F::Second>("secondInput");
-            d.output::<F::Output>()
-        },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { Join, "join", Facts::of::<F>("join").input::<F::Input>().second::<F::Second>().output::<F::Output>(),
         |f, op| {
             raw::OP_ON_PAIR => f.join(op.optional_row(op.op.row), op.optional_row(context_field!(op, second)), &Pair::new(op)),
         }
     }
 
-    role! { CoGroup, "co-group", |d| {
-            d.columns("key", F::Key::COLUMNS);
-            d.input::<F::Input>("input");
-            d.input::<F::Second>("secondInput");
-            d.output::<F::Output>();
-            d.outputs(F::OUTPUTS)
-        },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { CoGroup, "co-group",
+        Facts::of::<F>("co-group").key::<F::Key>().input::<F::Input>().second::<F::Second>().output::<F::Output>(),
         |f, op| { raw::OP_ON_GROUP => f.co_group(&mut Sides::new(op)) }
     }
 
-    role! { Enrich, "enrich", |d| { d.input::<F::Input>("input"); d.output::<F::Output>(); d.outputs(F::OUTPUTS) },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { Enrich, "enrich", Facts::of::<F>("enrich").input::<F::Input>().output::<F::Output>(),
         |f, op| {
             raw::OP_ON_RECORD => f.on_record(op.row(), &Enrichment::new(op)),
             raw::OP_ON_ANSWER => f.on_answer(op.row(), op.row_at(context_field!(op, second)), &Emitter::new(op)),
         }
     }
 
-    role! { Decode, "decode", |d| { d.output::<F::Output>() },
-        outputs: output_layouts::<F, F::Output>(),
+    role! { Decode, "decode", Facts::of::<F>("decode").output::<F::Output>(),
         |f, op| { raw::OP_DECODE => f.decode(op.row(), &Moment::new(op), &Emitter::new(op)) }
     }
 
-    role! { Encode, "encode", |d| { d.input::<F::Input>("input") },
-        outputs: vec![Message::LAYOUT],
+    role! { Encode, "encode", Facts::of::<F>("encode").input::<F::Input>(),
         |f, op| { raw::OP_ENCODE => op.emit(0, |out| f.encode(op.row(), &Moment::new(op), out)) }
     }
 }

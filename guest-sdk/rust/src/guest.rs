@@ -1,99 +1,68 @@
 //! The module at work: its functions, and the two buffers that it shares with the host.
 
-use crate::describe::Description;
+use crate::describe::{Description, Facts};
 use crate::frame::Frame;
 use crate::function::{Function, Role};
 use crate::op::{Call, Op, Shape};
-use crate::open::Open;
+use crate::open::{Open, Opened};
 use crate::raw;
 use std::marker::PhantomData;
 
 /// A function of a module.
 pub struct Entry {
     pub(crate) name: &'static str,
+    facts: Facts,
     make: fn() -> Box<dyn Performs>,
-    describe: fn(Description, &str, bool) -> Description,
 }
 
 /// The function of a name, which is of a role: `module!` calls it.
 pub const fn entry<R: Role<F> + 'static, F: Function>(name: &'static str) -> Entry {
-    Entry { name, make: make::<R, F>, describe: describe_entry::<R, F> }
+    Entry { name, facts: R::FACTS, make: make::<R, F> }
 }
 
 fn make<R: Role<F> + 'static, F: Function>() -> Box<dyn Performs> {
-    Box::new(Instance::<R, F> { opened: None, shape: Shape::default(), role: PhantomData })
-}
-
-fn describe_entry<R: Role<F>, F: Function>(mut d: Description, name: &str, first: bool) -> Description {
-    d.begin_function::<F>(name, R::NAME, first);
-    R::describe(&mut d);
-    d.end_function();
-    d
+    Box::new(Instance::<R, F> { opened: None, role: PhantomData })
 }
 
 /// A function of any role, in an instance of the module.
 trait Performs {
-    fn perform(&mut self, frame: Frame, call: &mut Call);
+    /// Performs the ops of a frame, with each of which it ends by `end`.
+    fn perform(&self, frame: &Frame, call: &mut Call, shape: &Shape);
+    /// Opens it, with the layouts of what is known only then.
+    fn open(&mut self, op: Op) -> Opened;
 }
 
 struct Instance<R, F> {
     opened: Option<F>,
-    shape: Shape,
     role: PhantomData<R>,
 }
 
 impl<R: Role<F>, F: Function> Performs for Instance<R, F> {
-    fn perform(&mut self, frame: Frame, call: &mut Call) {
-        if frame.ops > 0 && frame.op(0).kind == raw::OP_OPEN {
-            self.open(frame, call);
-            return;
-        }
+    fn perform(&self, frame: &Frame, call: &mut Call, shape: &Shape) {
         let f = match &self.opened {
             Some(f) => f,
             None => crate::fail("wasmstream: the function was not opened"),
         };
-        let variable = frame.slots_count > 0 && !frame.fixed_slots();
-        if variable {
-            call.slots.begin(frame.slots_count as usize);
-        }
         for index in 0..frame.ops {
-            let op = Op { frame, op: frame.op(index), index, call, shape: &self.shape };
-            R::perform(f, op);
-            op.tell_reads();
-            let slot = op.op.slot;
-            if variable && slot != raw::NO_SLOT {
-                call.slots.settle(slot, &self.shape.slots);
-            }
-            call.arena.reset();
-            if call.effects.is_too_large() {
+            R::perform(f, Op { frame, op: frame.op(index), index, call, shape });
+            if !call.end(frame, index, shape) {
                 return;
             }
         }
-        if variable {
-            call.slots.answer(&frame, &call.effects);
-        }
     }
-}
 
-impl<R: Role<F>, F: Function> Instance<R, F> {
-    fn open(&mut self, frame: Frame, call: &mut Call) {
+    fn open(&mut self, op: Op) -> Opened {
         self.opened = None;
-        let unknown = Shape::default();
-        let open = Open::new(Op { frame, op: frame.op(0), index: 0, call, shape: &unknown });
-        let opened = F::open(&open);
-        self.shape = Shape { outputs: R::outputs(), slots: R::slots(open.input_layout) };
-        for (output, layout) in open.outputs.take() {
-            self.shape.outputs[output as usize] = layout;
-        }
-        self.opened = Some(opened);
-        call.arena.reset();
+        let open = Open::new(op);
+        self.opened = Some(F::open(&open));
+        open.opened.into_inner()
     }
 }
 
 /// A module's functions at work.
 pub struct Guest {
     entries: &'static [Entry],
-    functions: Vec<Box<dyn Performs>>,
+    functions: Vec<(Box<dyn Performs>, Shape)>,
     room: Vec<u64>,
     call: Call,
     text: String,
@@ -102,7 +71,7 @@ pub struct Guest {
 impl Guest {
     /// New instances of functions.
     pub fn new(entries: &'static [Entry]) -> Guest {
-        let functions = entries.iter().map(|e| (e.make)()).collect();
+        let functions = entries.iter().map(|e| ((e.make)(), Shape::default())).collect();
         Guest { entries, functions, room: Vec::new(), call: Call::new(), text: String::new() }
     }
 
@@ -128,9 +97,20 @@ impl Guest {
         self.call.effects.clear();
         self.call.arena.reset();
         let frame = Frame::open(frame, length).unwrap_or_else(|message| crate::fail(message));
-        match self.functions.get_mut(function as usize) {
-            Some(f) => f.perform(frame, &mut self.call),
-            None => crate::fail("wasmstream: the module has no function of that index"),
+        if function as usize >= self.functions.len() {
+            crate::fail("wasmstream: the module has no function of that index");
+        }
+        let (f, shape) = &mut self.functions[function as usize];
+        if frame.ops > 0 && frame.op(0).kind == raw::OP_OPEN {
+            let opened = f.open(Op { frame: &frame, op: frame.op(0), index: 0, call: &self.call, shape });
+            *shape = self.entries[function as usize].facts.shape(opened.input);
+            for (output, layout) in opened.outputs {
+                shape.outputs[output as usize] = layout;
+            }
+        } else {
+            self.call.begin(&frame);
+            f.perform(&frame, &mut self.call, shape);
+            self.call.answer(&frame);
         }
         self.call.effects.finish()
     }
@@ -139,7 +119,7 @@ impl Guest {
     pub fn describe(&mut self) -> &str {
         let mut d = Description::begin();
         for (i, e) in self.entries.iter().enumerate() {
-            d = (e.describe)(d, e.name, i == 0);
+            d.function(e.name, &e.facts, i == 0);
         }
         self.text = d.end();
         &self.text

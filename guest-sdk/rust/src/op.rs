@@ -18,11 +18,51 @@ pub struct Call {
     pub(crate) slots: Slots,
     /// Of the op at hand: the states whose reads the host wants to know of, a bit for each slot of the function.
     pub(crate) touched: Cell<u64>,
+    /// Whether the frame has slots of variable width.
+    variable: bool,
 }
 
 impl Call {
     pub(crate) const fn new() -> Call {
-        Call { effects: Effects::new(), arena: Arena::new(), slots: Slots::new(), touched: Cell::new(0) }
+        Call { effects: Effects::new(), arena: Arena::new(), slots: Slots::new(), touched: Cell::new(0), variable: false }
+    }
+
+    /// Begins the ops of a frame.
+    pub(crate) fn begin(&mut self, frame: &Frame) {
+        self.variable = frame.slots_count > 0 && !frame.fixed_slots();
+        if self.variable {
+            self.slots.begin(frame.slots_count as usize);
+        }
+    }
+
+    /// Ends an op; false if the call cannot go on.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, frame: &Frame, index: u32, shape: &Shape) -> bool {
+        if self.variable || self.touched.get() != 0 {
+            self.settle(frame.op(index).slot, index, shape);
+        }
+        self.arena.reset();
+        !self.effects.is_too_large()
+    }
+
+    /// Tells the host which states were read, and has the slots that were written to take their final form.
+    #[inline(never)]
+    fn settle(&mut self, slot: u32, op: u32, shape: &Shape) {
+        let mut touched = self.touched.replace(0);
+        while touched != 0 {
+            self.effects.push(raw::EFFECT_TOUCH, op, slot + touched.trailing_zeros(), []);
+            touched &= touched - 1;
+        }
+        if self.variable && slot != raw::NO_SLOT {
+            self.slots.settle(slot, &shape.slots);
+        }
+    }
+
+    /// Ends a frame.
+    pub(crate) fn answer(&mut self, frame: &Frame) {
+        if self.variable && !self.effects.is_too_large() {
+            self.slots.answer(frame, &self.effects);
+        }
     }
 }
 
@@ -36,8 +76,8 @@ pub struct Shape {
 /// See the module.
 #[derive(Clone, Copy)]
 pub struct Op<'a> {
-    pub(crate) frame: Frame,
-    pub(crate) op: raw::Op,
+    pub(crate) frame: &'a Frame,
+    pub(crate) op: &'a raw::Op,
     pub(crate) index: u32,
     pub(crate) call: &'a Call,
     pub(crate) shape: &'a Shape,
@@ -115,7 +155,7 @@ impl<'a> Op<'a> {
         unsafe {
             match self.frame.fixed_slots() {
                 true => read_fixed(self.frame.slot(slot)),
-                false => self.call.slots.read(&self.frame, slot).map(|base| Row::at(base)),
+                false => self.call.slots.read(self.frame, slot).map(|base| Row::at(base)),
             }
         }
     }
@@ -133,7 +173,7 @@ impl<'a> Op<'a> {
                     }
                     base
                 }
-                false => self.call.slots.edit(&self.frame, slot, layout),
+                false => self.call.slots.edit(self.frame, slot, layout),
             };
             RowMut::at(base, &self.call.arena, layout)
         }
@@ -144,7 +184,7 @@ impl<'a> Op<'a> {
         match self.frame.fixed_slots() {
             // SAFETY: as in read_slot.
             true => unsafe { clear_fixed(self.frame.slot(slot), S::LAYOUT) },
-            false => self.call.slots.clear(&self.frame, slot),
+            false => self.call.slots.clear(self.frame, slot),
         }
     }
 
@@ -176,15 +216,6 @@ impl<'a> Op<'a> {
             self.call.touched.set(self.call.touched.get() | 1 << state.slot());
         }
         self.read_slot(self.op.slot + state.slot())
-    }
-
-    /// Ends the op: tells the host which states were read.
-    pub(crate) fn tell_reads(&self) {
-        let mut touched = self.call.touched.replace(0);
-        while touched != 0 {
-            self.effect(raw::EFFECT_TOUCH, self.op.slot + touched.trailing_zeros(), []);
-            touched &= touched - 1;
-        }
     }
 
     /// A state of the op's key or window, for writing.

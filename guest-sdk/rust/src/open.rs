@@ -28,6 +28,7 @@ impl Columns {
     }
 
     /// Adds a column of a type by its name in SQL.
+    #[inline(never)]
     pub fn add(&mut self, name: &str, sql: &str) {
         self.list.push((name.to_string(), sql.to_string()));
     }
@@ -52,6 +53,12 @@ impl Columns {
         self.iter().find(|(n, _)| *n == name).map(|(_, sql)| sql)
     }
 
+    /// The column of that name, whatever its type: it can be asked whether it is null.
+    pub fn locate(&self, name: &str) -> Option<Column<Any, ()>> {
+        let position = self.list.iter().position(|(n, _)| n == name)?;
+        Some(Column::at(position, self.list.len()))
+    }
+
     /// The column of that name, if it is there and of that type.
     pub fn find<T: Type>(&self, name: &str) -> Option<Column<Any, T>> {
         let sql = T::sql();
@@ -71,6 +78,7 @@ impl Columns {
     }
 
     /// Reads the text of a schema: a line for each column, its type, a tab, its name.
+    #[inline(never)]
     fn parse(text: &str) -> Columns {
         let mut columns = Columns::new();
         for (sql, name) in text.split_terminator('\n').filter_map(|line| line.split_once('\t')) {
@@ -79,6 +87,7 @@ impl Columns {
         columns
     }
 
+    #[inline(never)]
     fn text(&self) -> String {
         let mut text = String::new();
         for (name, sql) in self.iter() {
@@ -90,6 +99,7 @@ impl Columns {
     }
 
     /// How rows of these columns are laid out. Open is called once in an instance: what is leaked is little.
+    #[inline(never)]
     fn layout(&self) -> Layout {
         let count = self.list.len();
         let offset = |(i, (_, sql)): (usize, (&str, &str))| if is_variable(sql) { field_offset(i, count) as u32 } else { 0 };
@@ -104,6 +114,7 @@ fn without_not_null(sql: &str) -> &str {
 }
 
 /// Whether values of a type can be behind the columns.
+#[inline(never)]
 fn is_variable(sql: &str) -> bool {
     let name = sql.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
     let digits = |sql: &str| sql.split(|c: char| !c.is_ascii_digit()).find_map(|d| d.parse::<u32>().ok()).unwrap_or(0);
@@ -120,12 +131,18 @@ pub struct Open<'a, P> {
     input: Columns,
     second: Columns,
     op: Op<'a>,
-    /// The layouts of inputs and outputs that are `any`; of outputs as they are declared.
-    pub(crate) input_layout: Layout,
-    pub(crate) outputs: RefCell<Vec<(u32, Layout)>>,
+    pub(crate) opened: RefCell<Opened>,
+}
+
+/// The layouts that are known when a function is opened.
+#[derive(Default)]
+pub struct Opened {
+    pub(crate) input: Layout,
+    pub(crate) outputs: Vec<(u32, Layout)>,
 }
 
 impl<'a, P> Open<'a, P> {
+    #[inline(never)]
     pub(crate) fn new(op: Op<'a>) -> Self {
         let (mut input, mut second) = (Columns::new(), Columns::new());
         if op.op.arg != 0 {
@@ -136,8 +153,8 @@ impl<'a, P> Open<'a, P> {
                 second = read_columns(op, &mut at);
             }
         }
-        let input_layout = input.layout();
-        Open { parameters: op.row(), input, second, op, input_layout, outputs: RefCell::default() }
+        let opened = RefCell::new(Opened { input: input.layout(), outputs: Vec::new() });
+        Open { parameters: op.row(), input, second, op, opened }
     }
 
     /// What `with:` in the job set, or the defaults.
@@ -165,12 +182,14 @@ impl<'a, P> Open<'a, P> {
         self.declare_at(output.index, columns);
     }
 
+    #[inline(never)]
     fn declare_at(&self, output: u32, columns: &Columns) {
-        self.outputs.borrow_mut().push((output, columns.layout()));
+        self.opened.borrow_mut().outputs.push((output, columns.layout()));
         self.op.call.effects.push_bytes(raw::EFFECT_SCHEMA, 0, output, columns.text().as_bytes());
     }
 }
 
+#[inline(never)]
 fn read_columns(op: Op, at: &mut u32) -> Columns {
     // SAFETY: the host is trusted: {u32 length, text}.
     unsafe {

@@ -30,6 +30,19 @@ impl Schema for Any {
     const ANY: bool = true;
 }
 
+/// What is known of a schema when it is compiled.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) columns: &'static [Field],
+    pub(crate) layout: Layout,
+    pub(crate) any: bool,
+}
+
+/// See Rows.
+pub(crate) const fn rows<S: Schema>() -> Rows {
+    Rows { columns: S::COLUMNS, layout: S::LAYOUT, any: S::ANY }
+}
+
 /// What the manifest says of a column.
 pub struct Field {
     /// Its name.

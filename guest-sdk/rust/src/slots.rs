@@ -35,6 +35,7 @@ impl Slots {
     }
 
     /// Begins a frame.
+    #[inline(never)]
     pub(crate) fn begin(&mut self, count: usize) {
         let slots = self.slots.get_mut();
         if slots.len() < count {
@@ -47,6 +48,7 @@ impl Slots {
     }
 
     /// The slot for reading: None if it holds no value.
+    #[inline(never)]
     pub(crate) fn read(&self, frame: &Frame, index: u32) -> Option<*const u8> {
         let slot = self.load(frame, index);
         match slot.present {
@@ -56,6 +58,7 @@ impl Slots {
     }
 
     /// The slot for writing; without a value it becomes a row of zeros.
+    #[inline(never)]
     pub(crate) fn edit(&self, frame: &Frame, index: u32, layout: Layout) -> *mut u8 {
         let slot = self.load(frame, index);
         if !slot.present {
@@ -69,6 +72,7 @@ impl Slots {
     }
 
     /// Takes the slot's value away.
+    #[inline(never)]
     pub(crate) fn clear(&self, frame: &Frame, index: u32) {
         let slot = self.load(frame, index);
         slot.present = false;
@@ -76,6 +80,7 @@ impl Slots {
     }
 
     #[allow(clippy::mut_from_ref)]
+    #[inline(never)]
     fn load(&self, frame: &Frame, index: u32) -> &mut Slot {
         // SAFETY: see the type; what a slot's words point to does not move here.
         let slots = unsafe { &mut *self.slots.get() };
@@ -93,6 +98,7 @@ impl Slots {
 
     /// Ends an op: the slots that it wrote to take their final form, so that the arena is free again. A function has so
     /// many slots, beginning with `first`.
+    #[inline(never)]
     pub(crate) fn settle(&mut self, first: u32, layouts: &[Layout]) {
         for (slot, layout) in self.slots.get_mut().iter_mut().skip(first as usize).zip(layouts.iter().copied()) {
             if !slot.touched || !slot.loaded || !layout.any_variable {
@@ -112,6 +118,7 @@ impl Slots {
     }
 
     /// Ends a frame: answers the slots that were edited.
+    #[inline(never)]
     pub(crate) fn answer(&mut self, frame: &Frame, effects: &Effects) {
         let op = frame.ops.saturating_sub(1);
         for (i, slot) in self.slots.get_mut()[..frame.slots_count as usize].iter().enumerate() {

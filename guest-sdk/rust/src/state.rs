@@ -1,6 +1,6 @@
 //! States: declared by `states!`, reached by their handles through an op's context.
 
-use crate::schema::{Field, Layout, Schema};
+use crate::schema::{rows, Field, Layout, Rows, Schema};
 use std::marker::PhantomData;
 
 /// What the manifest says of a state.
@@ -180,9 +180,7 @@ macro_rules! states {
 /// What the manifest says of an output beside the main one.
 pub struct NamedOutput {
     pub(crate) name: &'static str,
-    pub(crate) columns: &'static [Field],
-    pub(crate) layout: Layout,
-    pub(crate) any: bool,
+    pub(crate) rows: Rows,
 }
 
 /// An output beside the main one.
@@ -207,7 +205,7 @@ impl<S: Schema> Output<S> {
 
     #[doc(hidden)]
     pub const fn named(name: &'static str) -> NamedOutput {
-        NamedOutput { name, columns: S::COLUMNS, layout: S::LAYOUT, any: S::ANY }
+        NamedOutput { name, rows: rows::<S>() }
     }
 }
 
