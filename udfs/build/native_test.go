@@ -76,47 +76,57 @@ func TestStringsNatively(t *testing.T) {
 	// Byte 1: column 3 is null. The texts behind the columns are in the columns' order, padded with zeros.
 	columns := "\x00\x08\x00\x00\x00\x00\x00\x00" + "\x09\x00\x00\x00\x28\x00\x00\x00" + "\x0c\x00\x00\x00\x00\x00\x00\x00" + "\x15\x00\x00\x00\x38\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00"
 	row := columns + "nine char\x00\x00\x00\x00\x00\x00\x00" + "more than seven bytes\x00\x00\x00"
-	want := "\x01\x00\x00\x00\x04\x00\x00\x00\x50\x00\x00\x00\x00\x00\x00\x00" + row
+	want := "\x01\x00\x00\x00\x03\x00\x00\x00\x50\x00\x00\x00\x00\x00\x00\x00" + row
 	rows := short + long
-	frame := func(results int) []byte {
-		h := abi.Layout(4+results, 1, 16, len(rows), 0)
-		b := make([]byte, h.Total)
-		abi.PutHeader(b, h)
-		copy(b[h.RowsOffset:], rows)
-		ops := []abi.Op{
-			{Kind: abi.OpOpen, Slot: 0, Row: h.RowsOffset + 16}, {Kind: abi.OpCreate},
-			{Kind: abi.OpAdd, Row: h.RowsOffset}, {Kind: abi.OpAdd, Row: h.RowsOffset + 16},
-		}
+	open := stringsFrame(rows, abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: 16})
+	work := func(results int) []byte {
+		ops := []abi.Op{{Kind: abi.OpCreate}, {Kind: abi.OpAdd}, {Kind: abi.OpAdd, Row: 16}}
 		for range results {
 			ops = append(ops, abi.Op{Kind: abi.OpResult})
 		}
-		for i, op := range ops {
-			abi.PutOp(b, int(h.OpsOffset)+i*abi.OpBytes, op)
-		}
-		return b
+		return stringsFrame(rows, ops...)
 	}
-	one := frame(1)
-	out, err := runNative(program, 0, one)
+	one := work(1)
+	out, err := runNative(program, 0, open, one)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(out[len(one)+4:]); got != want {
+	if got := string(out[len(open)+4+len(one)+4:]); got != want {
 		t.Errorf("got  % x\nwant % x", got, want)
 	}
 	var exit *exec.ExitError
-	if _, err := runNative(program, 0, frame(256*1024/len(want)+1)); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+	if _, err := runNative(program, 0, open, work(256*1024/len(want)+1)); !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("effects that do not fit: got %v, want exit code 3, too large", err)
 	}
 }
 
-// runNative plays a frame: what comes out is the frame as the guest left it, and {u32 length, effects}.
-func runNative(program string, function uint32, frame []byte) ([]byte, error) {
-	input := binary.LittleEndian.AppendUint32(nil, function)
-	input = binary.LittleEndian.AppendUint32(input, uint32(len(frame)))
+// stringsFrame lays out ops of one slot, whose rows are offsets in rows.
+func stringsFrame(rows string, ops ...abi.Op) []byte {
+	h := abi.Layout(len(ops), 1, 16, len(rows), 0)
+	b := make([]byte, h.Total)
+	abi.PutHeader(b, h)
+	copy(b[h.RowsOffset:], rows)
+	for i, op := range ops {
+		op.Row += h.RowsOffset
+		abi.PutOp(b, int(h.OpsOffset)+i*abi.OpBytes, op)
+	}
+	return b
+}
+
+// runNative plays frames: what comes out of each is the frame as the guest left it, and {u32 length, effects}.
+func runNative(program string, function uint32, frames ...[]byte) ([]byte, error) {
+	var input []byte
+	least := 0
+	for _, frame := range frames {
+		input = binary.LittleEndian.AppendUint32(input, function)
+		input = binary.LittleEndian.AppendUint32(input, uint32(len(frame)))
+		input = append(input, frame...)
+		least += len(frame) + 4
+	}
 	c := exec.Command(program)
-	c.Stdin = bytes.NewReader(append(input, frame...))
+	c.Stdin = bytes.NewReader(input)
 	out, err := c.Output()
-	if err == nil && len(out) < len(frame)+4 {
+	if err == nil && len(out) < least {
 		err = fmt.Errorf("%d bytes came out", len(out))
 	}
 	return out, err
