@@ -20,19 +20,38 @@ WS_PART inline const void *ws_slot_at(const ws_op *o, uint32_t slot) {
   const ws_half *entry = WS_ROW(const ws_half, o->frame, h->slots_offset) + 2 * slot;
   return entry[1] ? o->frame + (int32_t)entry[0] : 0;
 }
+WS_PART inline uint32_t ws_slot_length(const ws_op *o, uint32_t slot) { return WS_ROW(const ws_half, o->frame, o->header->slots_offset)[2 * slot + 1]; }
+
+/* A new row for a slot that is answered by an effect. The effect's payload is the state for the ops that follow: the
+ * directory, which is ours now, says so. */
+WS_PART inline ws_word *ws_slot_answered(const ws_op *o, uint32_t slot, uint32_t size) {
+  ws_half *entry = WS_ROW(ws_half, o->frame, o->header->slots_offset) + 2 * slot;
+  ws_word *row = ws_effect(o, WASMSTREAM_EFFECT_SET_SLOT, slot, size);
+  entry[0] = (uint32_t)((uint8_t *)row - o->frame);
+  entry[1] = size;
+  return row;
+}
 #define ws_state(o, i, type) ((const type *)ws_slot_at(o, (o)->op->slot + (i)))
 
-/* Edits a state where all of the function's are of fixed width: in place. Without a value it becomes zeros without nulls. */
-WS_PART inline void *ws_slot_edited(const ws_op *o, uint32_t slot) {
-  uint8_t *at = o->frame + o->header->slots_offset + slot * o->header->slot_stride;
-  if (!o->header->slot_stride) WS_FAIL("wasmstream: ws_edit where a state has strings; use ws_replace");
-  if (*at == WS_ABSENT) *at = 0;
-  return at;
+/* Edits a state of fixed width. Without a value it becomes zeros without nulls. Where slots are answered by effects, it is
+ * a copy: what was edited before in the op is not this one. */
+WS_PART inline void *ws_slot_edited(const ws_op *o, uint32_t slot, uint32_t size) {
+  const wasmstream_header *h = o->header;
+  if (h->slot_stride) {
+    uint8_t *at = o->frame + h->slots_offset + slot * h->slot_stride;
+    if (*at == WS_ABSENT) *at = 0;
+    return at;
+  }
+  const ws_word *old = (const ws_word *)ws_slot_at(o, slot);
+  if (old && ws_slot_length(o, slot) != size) WS_FAIL("wasmstream: ws_edit of a state that has strings; use ws_replace");
+  ws_word *row = ws_slot_answered(o, slot, size);
+  for (uint32_t i = 0; old && i < size / 8; i++) row[i] = old[i];
+  return row;
 }
-#define ws_edit(o, i, type) ((type *)ws_slot_edited(o, (o)->op->slot + (i)))
+#define ws_edit(o, i, type) ((type *)ws_slot_edited(o, (o)->op->slot + (i), sizeof(type)))
 
 /* Gives a state a new value, a zeroed row without nulls, to be filled in before another row is begun. What ws_state
- * returned is still good if the function has a state with strings. */
+ * returned is then still good if the function has a state with strings, or with a time to live. */
 WS_PART inline void *ws_slot_replaced(const ws_op *o, uint32_t slot, uint32_t size) {
   const wasmstream_header *h = o->header;
   if (h->slot_stride) {
@@ -40,12 +59,7 @@ WS_PART inline void *ws_slot_replaced(const ws_op *o, uint32_t slot, uint32_t si
     for (uint32_t i = 0; i < size / 8; i++) at[i] = 0;
     return at;
   }
-  /* The effect's payload is the state for the ops that follow: the directory, which is ours now, says so. */
-  ws_half *entry = WS_ROW(ws_half, o->frame, h->slots_offset) + 2 * slot;
-  ws_word *row = ws_effect(o, WASMSTREAM_EFFECT_SET_SLOT, slot, size);
-  entry[0] = (uint32_t)((uint8_t *)row - o->frame);
-  entry[1] = size;
-  return row;
+  return ws_slot_answered(o, slot, size);
 }
 #define ws_replace(o, i, type) ((type *)ws_slot_replaced(o, (o)->op->slot + (i), sizeof(type)))
 

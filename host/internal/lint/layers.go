@@ -29,6 +29,7 @@ var layers = []layer{
 	{"host/stream", onHost, 0},
 	{"abi", onHost, 0},
 	{"abi/gen", onHost, 1},
+	{"abi/conform", onHost, 1},
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
 	// L1: siblings.

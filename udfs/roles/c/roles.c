@@ -211,39 +211,6 @@ static void joined_on_timer(ws_op *o) {
 }
 WS_PROCESS(joined, payment)
 
-/* tally: sums by user (a map) and all amounts (a list) of a key; an amount of 0 tells them all, and one of -1 forgets
- * them. */
-enum { TALLY_SUMS, TALLY_AMOUNTS };
-static void tally_tell(ws_op *o) {
-  for (ws_scan s = ws_scan_of(o, TALLY_SUMS); ws_next(&s);) {
-    idled *out = ws_emit(o, 0, idled);
-    ws_set_view(out, user, ws_text(ws_scan_key(s, person), user));
-    ws_set(out, n, ws_get(ws_scan_value(s, number), n));
-  }
-  for (ws_scan s = ws_scan_of(o, TALLY_AMOUNTS); ws_next(&s);) {
-    number *out = ws_emit(o, 1, number);
-    ws_set(out, n, ws_get(ws_scan_value(s, number), n));
-  }
-}
-static void tally_on_record(ws_op *o, const payment *in) {
-  if (ws_get(in, amount) == 0) tally_tell(o);
-  if (ws_get(in, amount) == -1) {
-    ws_remove_all(o, TALLY_SUMS);
-    ws_remove_all(o, TALLY_AMOUNTS);
-  }
-  if (ws_get(in, amount) <= 0) return;
-  person *key = ws_row(person);
-  ws_set_view(key, user, ws_text(in, user));
-  const number *sum = ws_map_get(o, TALLY_SUMS, key, number);
-  number *value = ws_row(number);
-  ws_set(value, n, ws_get(in, amount) + (sum ? ws_get(sum, n) : 0));
-  ws_map_put(o, TALLY_SUMS, key, value);
-  ws_set(value, n, ws_get(in, amount));
-  ws_list_add(o, TALLY_AMOUNTS, value);
-}
-static void tally_on_timer(ws_op *o) { (void)o; }
-WS_PROCESS(tally, payment)
-
 /* latest: each payment of the first input with the last amount of the second. */
 typedef struct { ws_header header; ws_bigint amount, other; } pairs;
 static void latest_on_record(ws_op *o, const payment *in) {
@@ -259,36 +226,6 @@ static void latest_on_second(ws_op *o, const payment *in) {
 }
 static void latest_on_timer(ws_op *o) { (void)o; }
 WS_CO_PROCESS(latest, payment, payment)
-
-/* rated: amounts times the rate of their user, which comes by broadcast; a rate of 0 takes the rate away and, of every
- * key, the count of its payments. */
-enum { RATED_COUNT = 0, RATED_RATES = 1 };
-static void rated_on_record(ws_op *o, const payment *in) {
-  number *count = ws_edit(o, RATED_COUNT, number);
-  ws_set(count, n, ws_get(count, n) + 1);
-  person *key = ws_row(person);
-  ws_set_view(key, user, ws_text(in, user));
-  const number *rate = ws_map_get(o, RATED_RATES, key, number);
-  pairs *out = ws_emit(o, 0, pairs);
-  ws_set(out, amount, ws_get(count, n));
-  if (rate) ws_set(out, other, ws_get(in, amount) * ws_get(rate, n));
-  else ws_set_null(out, other);
-}
-static void rated_on_broadcast(ws_op *o, const payment *in) {
-  person *key = ws_row(person);
-  ws_set_view(key, user, ws_text(in, user));
-  if (ws_get(in, amount) == 0) {
-    ws_map_remove(o, RATED_RATES, key);
-    ws_visit_keys(o);
-    return;
-  }
-  number *rate = ws_row(number);
-  ws_set(rate, n, ws_get(in, amount));
-  ws_map_put(o, RATED_RATES, key, rate);
-}
-static void rated_on_timer(ws_op *o) { (void)o; }
-static void rated_on_key(ws_op *o, const payment *in) { (void)in; ws_clear(o, RATED_COUNT); }
-WS_BROADCAST_PROCESS(rated, payment, payment)
 
 /* matched: the two amounts of a pair, null where a side is missing. */
 static void matched_join(ws_op *o, const payment *left, const payment *right) {
@@ -374,6 +311,6 @@ WS_MODULE(
   WS_FUNCTION_WITH(0, scale, times) WS_FUNCTION(1, positive) WS_FUNCTION(2, split) WS_FUNCTION(3, by_user)
   WS_FUNCTION(4, stamped) WS_FUNCTION(5, total) WS_FUNCTION(6, largest) WS_FUNCTION(7, content) WS_FUNCTION(8, described)
   WS_FUNCTION_WITH(9, tumbling, width) WS_FUNCTION_WITH(10, gap, width) WS_FUNCTION_WITH(11, every, width)
-  WS_FUNCTION_WITH(12, newest, width) WS_FUNCTION_WITH(13, idle, width) WS_FUNCTION(14, joined) WS_FUNCTION(15, tally)
-  WS_FUNCTION(16, latest) WS_FUNCTION(17, rated) WS_FUNCTION(18, matched) WS_FUNCTION(19, balance) WS_FUNCTION(20, asked)
-  WS_FUNCTION(21, words) WS_FUNCTION(22, written) WS_FUNCTION_WITH(23, present, named))
+  WS_FUNCTION_WITH(12, newest, width) WS_FUNCTION_WITH(13, idle, width) WS_FUNCTION(14, joined) WS_FUNCTION(15, latest)
+  WS_FUNCTION(16, matched) WS_FUNCTION(17, balance) WS_FUNCTION(18, asked) WS_FUNCTION(19, words) WS_FUNCTION(20, written)
+  WS_FUNCTION_WITH(21, present, named))
