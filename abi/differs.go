@@ -1,6 +1,10 @@
 package abi
 
-import "google.golang.org/protobuf/proto"
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+)
 
 // Differs names the first part in which another function is not like this one: what they are for people apart, which is
 // their docs. It is empty if they are alike.
@@ -55,4 +59,14 @@ func alike(a, b []proto.Message) bool {
 		}
 	}
 	return true
+}
+
+// Text is the schema as functions of any input are told it, and answer it: a line for each column, its type, a tab, its
+// name.
+func (s *Schema) Text() string {
+	var b strings.Builder
+	for _, f := range s.GetFields() {
+		b.WriteString(f.GetType() + "\t" + f.GetName() + "\n")
+	}
+	return b.String()
 }

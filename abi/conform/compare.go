@@ -1,25 +1,25 @@
-package conformance
+package conform
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // compare holds the effects of a frame against those that must be.
-func (p *player) compare(f *Frame, effects []byte) error {
-	must, err := p.visible(f.Effects)
+func (p *player) compare(effects []byte) error {
+	must, err := p.visible(p.f.Effects)
 	if err != nil {
 		return err
 	}
 	are, err := p.visible(effects)
 	if err != nil {
-		return err
+		return wrong(noOp, "its effects are none: %v", err)
 	}
 	for i := 0; i < max(len(must), len(are)); i++ {
 		switch {
@@ -56,11 +56,11 @@ func same(a, b *abi.Effect) bool {
 
 // answered takes over the schema of an output that opening answers.
 func (p *player) answered(e *abi.Effect) error {
-	schema, err := guest.ParseSchema(string(e.Payload))
-	if err != nil || int(e.Aux) >= len(p.outputs) {
+	schema, err := stream.ParseSchemaText(string(e.Payload))
+	if err != nil || int(e.Aux) >= len(p.schemas.outputs) {
 		return fmt.Errorf("the schema of output %d: %w", e.Aux, err)
 	}
-	p.outputs[e.Aux] = schema
+	p.schemas.outputs[e.Aux] = schema
 	return nil
 }
 
@@ -68,8 +68,8 @@ func (p *player) answered(e *abi.Effect) error {
 func (p *player) show(e *abi.Effect) string {
 	text := fmt.Sprintf("%s for op %d", e.Kind, e.Op)
 	switch {
-	case e.Kind == abi.EffectEmit && int(e.Aux) < len(p.outputs):
-		return fmt.Sprintf("%s to output %d, %s", text, e.Aux, showRow(p.outputs[e.Aux], e.Payload))
+	case e.Kind == abi.EffectEmit && int(e.Aux) < len(p.schemas.outputs):
+		return fmt.Sprintf("%s to output %d, %s", text, e.Aux, showRow(p.schemas.outputs[e.Aux], e.Payload))
 	case e.Kind == abi.EffectSchema:
 		return fmt.Sprintf("%s, output %d, %q", text, e.Aux, e.Payload)
 	case len(e.Payload) == 8, len(e.Payload) == 16:
@@ -82,8 +82,11 @@ func (p *player) show(e *abi.Effect) string {
 	return fmt.Sprintf("%s, aux %d, %d bytes %s", text, e.Aux, len(e.Payload), cut(e.Payload))
 }
 
-// showRow is a row as values, or as bytes where they are the same or make none.
+// showRow is a row as values, or as bytes where they make none.
 func showRow(schema *stream.Schema, row []byte) string {
+	if schema == nil {
+		return cut(row)
+	}
 	if err := stream.CheckExact(schema, row); err != nil {
 		return fmt.Sprintf("which is no row of %s: %v: %s", schema, err, cut(row))
 	}
@@ -99,48 +102,45 @@ func cut(b []byte) string {
 }
 
 // holds looks at states after a frame.
-func (p *player) holds(f *Frame) error {
-	for _, h := range f.Holds {
-		if h.Cell != nil {
-			if err := p.holdsCell(&h); err != nil {
-				return err
+func (p *player) holds() error {
+	for _, h := range p.f.Holds {
+		var are [][2][]byte
+		what := "a value state"
+		schemas := stateSchemas{}
+		if h.Cell == nil {
+			are, what = p.g.Entries(h.Owner, h.State), fmt.Sprintf("state %d", h.State)
+			if h.State < len(p.schemas.states) {
+				schemas = p.schemas.states[h.State]
 			}
-			continue
+		} else if content := present(p.held[*h.Cell]); content != nil {
+			if len(h.Entries) == 1 && allZero(content[min(len(content), len(h.Entries[0][1])):]) {
+				content = content[:min(len(content), len(h.Entries[0][1]))] // narrower than the stride
+			}
+			are = [][2][]byte{{nil, content}}
 		}
-		state := p.function.GetStates()[h.State]
-		entries := p.states.entries[place{h.Owner, h.State}]
-		schemas := p.states.schemas[h.State]
-		is, must := make([]string, len(entries)), make([]string, len(h.Entries))
-		for i, e := range entries {
-			is[i] = showEntry(schemas, e.key, e.value)
-		}
+		must := make([][2][]byte, len(h.Entries))
 		for i, e := range h.Entries {
-			must[i] = showEntry(schemas, e[0], e[1])
+			must[i] = [2][]byte{e[0], e[1]}
 		}
-		if strings.Join(is, ", ") != strings.Join(must, ", ") {
-			return wrong(noOp, "after it, state %s must hold [%s]; it holds [%s]", state.GetName(), strings.Join(must, ", "), strings.Join(is, ", "))
+		if !slices.EqualFunc(are, must, func(a, b [2][]byte) bool {
+			return bytes.Equal(a[1], b[1]) && (len(b[0]) == 0 || bytes.Equal(a[0], b[0]))
+		}) {
+			return wrong(noOp, "after it, %s must hold %s; it holds %s", what, showEntries(schemas, must), showEntries(schemas, are))
 		}
 	}
 	return nil
 }
 
-// showEntry has the bytes as well, since entries are compared by it.
-func showEntry(s stateSchemas, key, value []byte) string {
-	text := fmt.Sprintf("%s %x", showRow(s.value, value), value)
-	if len(key) > 0 {
-		text = fmt.Sprintf("%s %x: ", showRow(s.key, key), key) + text
+func showEntries(s stateSchemas, entries [][2][]byte) string {
+	if len(entries) == 0 {
+		return "nothing"
 	}
-	return text
-}
-
-func (p *player) holdsCell(h *Held) error {
-	var must []byte
-	if len(h.Entries) > 0 {
-		must = h.Entries[0][1]
+	parts := make([]string, len(entries))
+	for i, e := range entries {
+		parts[i] = showRow(s.value, e[1])
+		if len(e[0]) > 0 {
+			parts[i] = showRow(s.key, e[0]) + ": " + parts[i]
+		}
 	}
-	is := p.cells[*h.Cell]
-	if bytes.Equal(must, is) {
-		return nil
-	}
-	return wrong(noOp, "after it, a state must hold %s; it holds %s", cut(must), cut(is))
+	return "[" + strings.Join(parts, ", ") + "]"
 }
