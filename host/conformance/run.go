@@ -60,8 +60,8 @@ func Suites(files fs.FS, folder string) (suites []Suite, err error) {
 // Instance is an instance of the module at test; *sandbox.Instance is one.
 type Instance interface {
 	guest.Instance
-	// Serve says who answers the guest's calls on states.
-	Serve(sandbox.StateCalls)
+	// CallStates says who answers the guest's calls on states.
+	CallStates(sandbox.StateCalls)
 }
 
 // Module is the module at test.
@@ -156,7 +156,7 @@ func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, fresh 
 		return &conform.Problem{Op: -1, Text: "no instance could be made: " + err.Error()}
 	}
 	defer func() { err = errors.Join(err, instance.Close()) }()
-	instance.Serve(states)
+	instance.CallStates(states)
 	failed, err := v.Play(&player{i: instance, index: index, fresh: fresh, states: states})
 	if err != nil || v.Fault == "" {
 		return err

@@ -22,8 +22,8 @@ type StateCalls interface {
 	Scan(op, state uint32, after, into []byte) (n int, err error)
 }
 
-// Serve gives the instance whom its guest's calls on states go to; nil: they are faults.
-func (i *Instance) Serve(states StateCalls) { i.states = states }
+// CallStates gives the instance whom its guest's calls on states go to; nil: they are faults.
+func (i *Instance) CallStates(states StateCalls) { i.states = states }
 
 // stateFunctions are the imports by which guests reach states.
 func stateFunctions() []hostFunction {

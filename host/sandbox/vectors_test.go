@@ -81,7 +81,7 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 		t.Fatal(err)
 	}
 	g := instantiate(t, m)
-	g.Serve(states)
+	g.CallStates(states)
 	fault, err := v.Play(&player{guest: g, states: states})
 	if err != nil {
 		t.Fatal(err)
