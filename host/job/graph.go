@@ -70,7 +70,10 @@ func (b *builder) resolveAll() {
 		if p.step == nil {
 			continue
 		}
-		if p.isJoin() {
+		switch {
+		case p.operation == broadcastProcessOperation:
+			p.sides[1].refs = b.resolveFrom(p.node.get(p.operation).get("broadcast"), p.sides[1].path)
+		case p.isTwoSided():
 			for i, field := range []string{"left", "right"} {
 				p.sides[i].refs = b.resolveFrom(p.node.get(p.operation).get(field), p.sides[i].path)
 			}

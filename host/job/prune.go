@@ -174,12 +174,25 @@ func (u *pruner) step(p *producer) {
 	}
 	u.functions(p)
 	w := p.step.Window
-	if w == nil && !p.isJoin() {
+	if w == nil && !p.isJoin() && !p.isProcess() {
 		u.out[p] = u.in[p.sides[0]]
 		return
 	}
 	out := newClass(p.output)
 	u.out[p] = out
+	if p.isProcess() {
+		u.in[p.sides[0]].use(p.keys[0]...)
+		u.in[p.sides[len(p.sides)-1]].use(p.keys[1]...)
+		out.useAll() // what there is in it is the function's to say
+		return
+	}
+	if p.isJoin() && p.makesRows() {
+		for i, s := range p.sides {
+			u.in[s].use(p.keys[i]...)
+		}
+		out.useAll()
+		return
+	}
 	if p.isJoin() {
 		first := 0
 		for i, s := range p.sides {
@@ -253,7 +266,7 @@ func (u *pruner) settle(p *producer) {
 				*column = in.at[*column]
 			}
 		}
-		if !p.isJoin() {
+		if len(p.sides) == 1 {
 			step.Input = in.pruned
 			in.move(step.KeyBy)
 			continue
@@ -262,6 +275,9 @@ func (u *pruner) settle(p *producer) {
 		plan.Input = in.pruned
 		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
 		in.move(plan.Key)
+		if p.makesRows() || p.isProcess() {
+			continue
+		}
 		for column, at := range in.at {
 			if out.at[first+column] >= 0 {
 				plan.Output = append(plan.Output, at)
@@ -280,6 +296,12 @@ func (u *pruner) settle(p *producer) {
 			a.Column = in.at[a.Column]
 		}
 	}
+}
+
+// makesRows tells of a join or co-group whose function makes its rows.
+func (p *producer) makesRows() bool {
+	s := p.step
+	return s.CoGroup != nil || s.WindowJoin != nil && s.WindowJoin.Function != nil || s.IntervalJoin != nil && s.IntervalJoin.Function != nil
 }
 
 // functions notes what functions take, and the rows that they put out.

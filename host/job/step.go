@@ -17,16 +17,26 @@ const (
 
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
-var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation}
+var operations = []string{
+	windowOperation, intervalJoinOperation, windowJoinOperation, coGroupOperation,
+	processOperation, coProcessOperation, broadcastProcessOperation,
+}
 
 const (
 	windowOperation       = "window"
 	intervalJoinOperation = "interval-join"
 	windowJoinOperation   = "window-join"
+	coGroupOperation      = "co-group"
 )
 
+// isJoin tells of a step with two sides.
 func (p *producer) isJoin() bool {
-	return p.operation == intervalJoinOperation || p.operation == windowJoinOperation
+	return p.operation == intervalJoinOperation || p.takesWindow()
+}
+
+// takesWindow tells of a step with two sides that has a window.
+func (p *producer) takesWindow() bool {
+	return p.operation == windowJoinOperation || p.operation == coGroupOperation
 }
 
 // declare finds out what a step does and which outputs it has.
@@ -39,10 +49,13 @@ func (b *builder) declare(p *producer) {
 			p.operation = name // a join before a window
 		}
 	}
-	if p.isJoin() {
-		at := "." + p.operation
+	at := "." + p.operation
+	switch {
+	case p.isTwoSided():
 		p.sides = []*side{newSide("The left side of the step "+p.name, at+".left"), newSide("The right side of the step "+p.name, at+".right")}
-	} else {
+	case p.operation == broadcastProcessOperation:
+		p.sides = []*side{newSide("The step "+p.name, ".from"), newSide("The broadcast input of the step "+p.name, at+".broadcast")}
+	default:
 		p.sides = []*side{newSide("The step "+p.name, ".from")}
 	}
 	add := func(field string, of *side) {
@@ -173,8 +186,12 @@ func (b *builder) buildStep(p *producer) {
 		b.buildWindow(p)
 	case windowJoinOperation:
 		b.buildWindowJoin(p)
+	case coGroupOperation:
+		b.buildCoGroup(p)
 	case intervalJoinOperation:
 		b.buildIntervalJoin(p)
+	case processOperation, coProcessOperation, broadcastProcessOperation:
+		b.buildProcess(p)
 	default:
 		s := p.sides[0]
 		p.output, p.timeless, p.changing = s.input, s.timeless, s.changing != ""
@@ -227,7 +244,7 @@ func (b *builder) checkOperation(p *producer) bool {
 			there = append(there, name)
 		}
 	}
-	if p.operation == windowJoinOperation {
+	if p.takesWindow() {
 		there = slices.DeleteFunc(there, func(s string) bool { return s == windowOperation })
 	}
 	n := p.node
@@ -237,6 +254,8 @@ func (b *builder) checkOperation(p *producer) bool {
 		return false
 	case p.isJoin():
 		return b.checkJoin(p)
+	case p.isProcess():
+		return b.checkProcess(p)
 	case !n.has("from"):
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
 	}
@@ -248,7 +267,7 @@ func (b *builder) checkOperation(p *producer) bool {
 			return false
 		}
 	}
-	for _, name := range []string{"aggregate", "key-by", "apply", "output"} {
+	for _, name := range []string{"aggregate", "reduce", "key-by", "apply", "output"} {
 		if n.get(name) != nil {
 			b.wrong(n, p.path, "The step %s has %s and no operation that it belongs to: the field window is missing", p.name, name)
 			return false
@@ -263,14 +282,16 @@ func (b *builder) checkJoin(p *producer) bool {
 		{"from", "left and right say what it reads"},
 		{"key-by", "left-key and right-key are its key"},
 		{"aggregate", "it puts out pairs of rows, which a step after it can aggregate"},
+		{"reduce", "it puts out pairs of rows, which a step after it can reduce"},
+		{"apply", "join, or function of a co-group, names the function that makes its rows"},
 		{"output", "a pair is never taken back"},
 	} {
 		if n := p.node.get(f.name); n != nil {
 			b.wrong(n, p.path+"."+f.name, "A join has no %s: %s", f.name, f.hint)
 		}
 	}
-	if p.operation == windowJoinOperation && !p.node.has(windowOperation) {
-		b.wrong(p.node, p.path, "The step %s has a window-join and no window: a pair is two rows in the same tumbling, sliding or session window", p.name)
+	if p.takesWindow() && !p.node.has(windowOperation) {
+		b.wrong(p.node, p.path, "The step %s has a %s and no window: it is of rows in the same tumbling, sliding or session window", p.name, p.operation)
 	}
 	return p.node.get(p.operation).ok
 }
@@ -302,7 +323,7 @@ func (b *builder) keyBy(p *producer) []stream.Field {
 		return nil
 	}
 	if n == nil {
-		b.wrong(p.node, p.path, "The step %s has a window and no key-by, the columns that its records are grouped by", p.name)
+		b.wrong(p.node, p.path, "The step %s has a %s and no key-by, the columns that its records are grouped by", p.name, p.operation)
 		return nil
 	}
 	var keys []stream.Field
@@ -365,8 +386,8 @@ func (b *builder) column(s *side, n *node, name, path string) int {
 func (b *builder) aggregate(p *producer, keys []stream.Field) (fields []stream.Field, known bool) {
 	n, w, at := p.node.get("aggregate"), p.step.Window, p.path+".aggregate"
 	if n == nil {
-		if !p.node.has("apply") && !p.node.has("aggregate") {
-			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, so nothing to put out", p.name)
+		if !p.node.has("apply") && !p.node.has("aggregate") && !p.node.has("reduce") {
+			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, reduce or apply, so nothing to put out", p.name)
 		}
 		return nil, false
 	}
@@ -405,7 +426,7 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds in
 			return "the key"
 		case i >= len(fields)-bounds:
 			return "the window's bounds"
-		case p.step.Window.Function != nil:
+		case p.step.Window.Function != nil || p.step.Window.Reduce != nil:
 			return "the function's result"
 		}
 		return "the aggregate"
@@ -418,6 +439,9 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds in
 		}
 		sound = false
 		n, at := p.node.get("aggregate"), p.path+".aggregate"
+		if n == nil {
+			n, at = p.node.get("reduce"), p.path+".reduce"
+		}
 		if i >= len(fields)-bounds && j < keys {
 			n, at = p.node.get("key-by"), p.path+".key-by"
 		}
