@@ -12,8 +12,10 @@ import (
 
 // vectorFile is a file of vectors, described in abi/README.md.
 type vectorFile struct {
-	Comment string   `json:"comment"`
-	Vectors []vector `json:"vectors"`
+	Comment string `json:"comment"`
+	// Manifest is that of the module that the vectors are for; not of those for hosts.
+	Manifest json.RawMessage `json:"manifest,omitempty"`
+	Vectors  []vector        `json:"vectors"`
 }
 
 // vector is frames for one new instance of a module, and what it answers.
@@ -64,6 +66,9 @@ func writeVectors(root string) (map[string][]byte, error) {
 			return nil, err
 		}
 		out := vectorFile{Comment: "Generated from udfs/" + name + "/cases.txt; do not edit."}
+		if out.Manifest, err = os.ReadFile(filepath.Join(root, manifestOf(name))); err != nil {
+			return nil, err
+		}
 		for _, c := range cases {
 			l := layout{f: m.Functions[c.function], c: &c}
 			v := vector{Name: c.name, Function: c.function}
@@ -98,8 +103,10 @@ func writeVectors(root string) (map[string][]byte, error) {
 	return files, err
 }
 
+func manifestOf(suite string) string { return filepath.Join("udfs", suite, "c/manifest.json") }
+
 func readSuite(root, name string) (*abi.Manifest, []testCase, error) {
-	text, err := os.ReadFile(filepath.Join(root, "udfs", name, "c/manifest.json"))
+	text, err := os.ReadFile(filepath.Join(root, manifestOf(name)))
 	if err != nil {
 		return nil, nil, err
 	}
