@@ -34,6 +34,8 @@ pub mod schema;
 mod slots;
 #[doc(hidden)]
 pub mod state;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 pub mod types;
 
 pub use context::*;
