@@ -29,6 +29,8 @@ type Instance struct {
 	in, call api.Function
 	stack    [3]uint64
 
+	states StateCalls // nil: calls on states are faults
+
 	// The frame of the last In.
 	pointer, size uint32
 

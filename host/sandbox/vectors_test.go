@@ -13,7 +13,7 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	for _, file := range []string{"delays.json", "roles.json", "misbehaving.json"} {
+	for _, file := range []string{"delays.json", "roles.json", "stores.json", "misbehaving.json"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "abi", "next", "vectors", file))
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,11 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 	if m == nil {
 		return
 	}
-	fault, err := v.Play(&player{guest: instantiate(t, m)})
+	p := &player{guest: instantiate(t, m)}
+	states := m.Manifest().GetFunctions()[v.Function].GetStates()
+	p.states.IsBroadcast = func(state uint32) bool { return states[state].ScopeOrDefault() == abi.ScopeBroadcast }
+	p.CallStates(&p.states)
+	fault, err := v.Play(p)
 	if err != nil {
 		t.Fatal(err)
 	}
