@@ -9,6 +9,7 @@ import (
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/process"
+	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -66,12 +67,7 @@ type callsStates interface {
 }
 
 // StateCalls is what a module's host calls on states do; *process.States has them.
-type StateCalls interface {
-	Get(op, state uint32, key []byte) (value []byte, ok bool, err error)
-	Put(op, state uint32, key, value []byte) error
-	Delete(op, state uint32, key []byte) error
-	Scan(op, state uint32, after, into []byte) (n int, err error)
-}
+type StateCalls = sandbox.StateCalls
 
 // processSides sets what the operator knows of its inputs.
 func (o *processOperator) processSides(s *job.Step) {

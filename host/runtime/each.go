@@ -223,7 +223,7 @@ func (b *builder) each(s *job.Step) error {
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	var err error
-	if o.caller, err = b.caller(f, guests.Options{}, o); err != nil {
+	if o.caller, err = b.caller(f, o); err != nil {
 		return err
 	}
 	t.op = o
