@@ -17,18 +17,18 @@ func OutputsOf(instance Guest, f *job.Function) (texts map[uint32]string, err er
 	return c.Open(f.Parameters, f.Schemas())
 }
 
-// caller makes a function ready to be asked, in an instance of its own. Of the options
-// it sets what the function says.
-func (b *builder) caller(f *job.Function, o guests.Options, role guests.Role) (*guests.Caller, error) {
+// caller makes a function ready to be asked, in an instance of its own.
+func (b *builder) caller(f *job.Function, role guests.Role) (*guests.Caller, error) {
 	instance, err := b.config.Guest(f)
 	if err != nil {
 		return nil, err
 	}
 	b.job.guests = append(b.job.guests, instance)
-	return b.callerIn(instance, f, o, role)
+	return b.callerIn(instance, f, guests.Options{}, role)
 }
 
-// callerIn is caller for an instance that is there.
+// callerIn is caller for an instance that is there. Of the options it sets what the
+// function says.
 func (b *builder) callerIn(instance Guest, f *job.Function, o guests.Options, role guests.Role) (*guests.Caller, error) {
 	o.Function, o.Role, o.Outputs, o.Slots = uint32(f.Index), f.Role, f.OutputSchemas(), f.Slots()
 	o.OpsMax = min(frameOpsMax, 4*b.config.Limits.BatchRows)
