@@ -2,7 +2,6 @@ package conform
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"slices"
 )
@@ -101,16 +100,16 @@ func (s *Store) Scan(op, state uint32, after, into []byte) (int, error) {
 	for i, e := range s.states[p] {
 		key := e.key
 		if key == nil {
-			key = binary.LittleEndian.AppendUint64(nil, uint64(i+1))
-			if len(after) == 8 && uint64(i+1) <= binary.LittleEndian.Uint64(after) {
+			key = le.AppendUint64(nil, uint64(i+1))
+			if len(after) == 8 && uint64(i+1) <= le.Uint64(after) {
 				continue
 			}
 		} else if len(after) > 0 && bytes.Compare(key, after) <= 0 {
 			continue
 		}
 		var b []byte
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(e.value)))
+		b = le.AppendUint32(b, uint32(len(key)))
+		b = le.AppendUint32(b, uint32(len(e.value)))
 		b = padded(append(padded(append(b, key...)), e.value...))
 		if n+len(b) > len(into) {
 			if n == 0 {
@@ -130,5 +129,3 @@ func (s *Store) Entries(owner, state int) (entries [][2][]byte) {
 	}
 	return entries
 }
-
-func padded(b []byte) []byte { return append(b, make([]byte, -len(b)&7)...) }

@@ -1,62 +1,75 @@
 // Package conform plays test vectors on a guest, whatever holds it: a host's sandbox, or a native build. A vector is
-// frames and what must be answered; abi/README.md describes the files.
+// frames and what must be answered; abi/README.md describes the files. Vectors are made of a cases.txt, whose language
+// udfs/README.md describes.
 //
 // What must be equal: effects byte for byte, but set-slot and touch, whose place among the others is the guest's choice;
 // and what states hold after a frame.
+//
+// abi/gen copies this package into the Go SDK, which is a module without dependencies: it knows the ABI by its numbers
+// only, which the file numbers.go has.
 package conform
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-
-	"github.com/wasmstream/wasmstream/abi"
 )
 
 // File is a file of vectors.
 type File struct {
+	Comment string   `json:"comment"`
 	Vectors []Vector `json:"vectors"`
 }
 
-// Vector is frames for one new instance.
+// Vector is frames for one new instance of a module, and what it answers.
 type Vector struct {
-	Name     string   `json:"name"`
+	Name string `json:"name"`
+	// Modules are names of testdata/wasm, without the extension.
 	Modules  []string `json:"modules"`
-	Function uint32   `json:"function"`
+	Function int      `json:"function"`
 	Frames   []Frame  `json:"frames"`
-	// Refused: the module is refused before any frame. Fault, Message: how the last frame ends.
-	Refused bool   `json:"refused"`
-	Fault   string `json:"fault"`
-	Message string `json:"message"`
+	// Refused is whether the module is refused before any frame, Fault how the last frame goes wrong.
+	Refused bool   `json:"refused,omitempty"`
+	Fault   string `json:"fault,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // Frame is a frame and what it must be answered.
 type Frame struct {
-	Frame   hexBytes `json:"frame"`
-	Cells   []int    `json:"cells"`
-	Owners  []int    `json:"owners"`
-	Effects hexBytes `json:"effects"`
-	Holds   []Held   `json:"holds"`
+	// Ops are for people.
+	Ops   []string `json:"ops"`
+	Frame Hex      `json:"frame"`
+	// Cells are what slots are of: a slot begins as what the slot of the same cell was left as, if there was one.
+	Cells []int `json:"cells,omitempty"`
+	// Owners are, by op, whose list and map states it has; broadcast state is that of 0.
+	Owners  []int `json:"owners,omitempty"`
+	Effects Hex   `json:"effects"`
+	// Holds are states after the frame.
+	Holds []Held `json:"holds,omitempty"`
+	// Line is that of the frame's first op in its cases.txt, 0 where that is not known.
+	Line int `json:"-"`
 }
 
 // Held is what a state must hold: of a slot by its cell, of a list or map by its owner.
 type Held struct {
-	Cell    *int          `json:"cell"`
-	Owner   int           `json:"owner"`
-	State   int           `json:"state"`
-	Entries [][2]hexBytes `json:"entries"`
+	Cell    *int     `json:"cell,omitempty"`
+	Owner   int      `json:"owner,omitempty"`
+	State   int      `json:"state,omitempty"`
+	Entries [][2]Hex `json:"entries"`
 }
 
-// hexBytes are written in hex.
-type hexBytes []byte
+// Hex are bytes that are written in hex.
+type Hex []byte
 
 // UnmarshalText reads hex.
-func (h *hexBytes) UnmarshalText(text []byte) (err error) {
+func (h *Hex) UnmarshalText(text []byte) (err error) {
 	*h, err = hex.DecodeString(string(text))
 	return err
 }
+
+// MarshalText writes hex.
+func (h Hex) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(h)), nil }
 
 // Read reads a file of vectors.
 func Read(text []byte) (File, error) {
@@ -70,7 +83,7 @@ func Read(text []byte) (File, error) {
 // Guest performs frames; the first one opens the function.
 type Guest interface {
 	// Perform returns the effects, and the frame as it is after the call. owners are whose states each op has.
-	Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error)
+	Perform(function int, frame []byte, owners []int) (effects, after []byte, err error)
 	// Entries is what a list or map state of an owner holds, in order; without a key those of a list.
 	Entries(owner, state int) [][2][]byte
 }
@@ -83,7 +96,7 @@ func (v *Vector) Play(g Guest) (fault, err error) {
 		f := &v.Frames[n]
 		frame, h, err := f.begin(held)
 		if err != nil {
-			return nil, fmt.Errorf("frame %d: %w", n, err)
+			return nil, fmt.Errorf("%s: %w", f.where(n), err)
 		}
 		effects, after, err := g.Perform(v.Function, frame, f.Owners)
 		if v.Fault != "" && n == len(v.Frames)-1 {
@@ -96,16 +109,23 @@ func (v *Vector) Play(g Guest) (fault, err error) {
 			err = f.holds(g, held)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("frame %d: %w", n, err)
+			return nil, fmt.Errorf("%s: %w", f.where(n), err)
 		}
 	}
 	return nil, nil
 }
 
+func (f *Frame) where(n int) string {
+	if f.Line > 0 {
+		return fmt.Sprintf("line %d, %s", f.Line, f.Ops[0])
+	}
+	return fmt.Sprintf("frame %d", n)
+}
+
 // begin is the frame, with its slots as those of the same cells were left.
-func (f *Frame) begin(held map[int][]byte) ([]byte, abi.Header, error) {
+func (f *Frame) begin(held map[int][]byte) ([]byte, header, error) {
 	frame := bytes.Clone(f.Frame)
-	h, err := abi.ReadHeader(frame)
+	h, err := readHeader(frame)
 	if err != nil {
 		return nil, h, err
 	}
@@ -114,44 +134,42 @@ func (f *Frame) begin(held map[int][]byte) ([]byte, abi.Header, error) {
 		if !was {
 			continue
 		}
-		if h.Stride != 0 {
-			copy(frame[h.SlotsOffset+uint32(slot)*h.Stride:][:h.Stride], content)
+		if h.stride != 0 {
+			copy(frame[h.slotsOffset+uint32(slot)*h.stride:][:h.stride], content)
 			continue
 		}
-		abi.PutSlotEntry(frame, int(h.SlotsOffset)+slot*abi.SlotEntryBytes, uint32(len(frame)), uint32(len(content)))
+		entry := frame[int(h.slotsOffset)+slot*slotEntryBytes:]
+		le.PutUint32(entry, uint32(len(frame)))
+		le.PutUint32(entry[4:], uint32(len(content)))
 		frame = append(frame, content...)
 	}
-	h.Total = uint32(len(frame))
-	abi.PutHeader(frame, h)
+	le.PutUint32(frame[atTotalLength:], uint32(len(frame)))
 	return frame, h, nil
 }
 
 // end checks effects, and keeps what slots were left as.
-func (f *Frame) end(h abi.Header, effects, after []byte, held map[int][]byte) error {
+func (f *Frame) end(h header, effects, after []byte, held map[int][]byte) error {
 	var rest []byte
-	list := abi.ReadEffects(effects, int(h.Ops))
-	at := 0
-	for e, ok := list.Next(); ok; e, ok = list.Next() {
-		size := abi.EffectBytes + abi.Align(len(e.Payload))
-		switch {
-		case e.Kind == abi.EffectSetSlot && (int(e.Aux) >= len(f.Cells) || h.Stride != 0):
-			return fmt.Errorf("a set-slot of slot %d, of %d with a stride of %d", e.Aux, len(f.Cells), h.Stride)
-		case e.Kind == abi.EffectSetSlot:
-			held[f.Cells[e.Aux]] = bytes.Clone(e.Payload)
-		case e.Kind != abi.EffectTouch:
-			rest = append(rest, effects[at:at+size]...)
-		}
-		at += size
-	}
-	if err := list.Err(); err != nil {
+	list, err := readEffects(effects, h.ops)
+	if err != nil {
 		return err
+	}
+	for _, e := range list {
+		switch {
+		case e.kind == effectSetSlot && (int(e.aux) >= len(f.Cells) || h.stride != 0):
+			return fmt.Errorf("a set-slot of slot %d, of %d with a stride of %d", e.aux, len(f.Cells), h.stride)
+		case e.kind == effectSetSlot:
+			held[f.Cells[e.aux]] = bytes.Clone(e.payload)
+		case e.kind != effectTouch:
+			rest = append(rest, e.whole...)
+		}
 	}
 	if !bytes.Equal(rest, f.Effects) {
 		return fmt.Errorf("got effects %x, want %x", rest, []byte(f.Effects))
 	}
 	for slot, cell := range f.Cells {
-		if h.Stride != 0 {
-			held[cell] = bytes.Clone(after[h.SlotsOffset+uint32(slot)*h.Stride:][:h.Stride])
+		if h.stride != 0 {
+			held[cell] = bytes.Clone(after[h.slotsOffset+uint32(slot)*h.stride:][:h.stride])
 		}
 	}
 	return nil
@@ -174,7 +192,7 @@ func (f *Frame) holds(g Guest, held map[int][]byte) error {
 			if want.Cell != nil && len(value) > len(w[1]) && allZero(value[len(w[1]):]) {
 				value = value[:len(w[1])] // narrower than the stride
 			}
-			if want.State >= 0 && len(w[0]) > 0 && !bytes.Equal(got[i][0], w[0]) || !bytes.Equal(value, w[1]) {
+			if len(w[0]) > 0 && !bytes.Equal(got[i][0], w[0]) || !bytes.Equal(value, w[1]) {
 				return fmt.Errorf("state %d holds %x, want %x", want.State, got[i], w)
 			}
 		}
@@ -191,17 +209,4 @@ func present(content []byte) []byte {
 	return content
 }
 
-func allZero(b []byte) bool {
-	for len(b) >= 8 {
-		if binary.LittleEndian.Uint64(b) != 0 {
-			return false
-		}
-		b = b[8:]
-	}
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
