@@ -44,6 +44,7 @@ type producer struct {
 	operation string
 	output    *stream.Schema // all columns; nil if it is not known because of a problem
 	extras    []*extra
+	functions []called           // those that are bound
 	keys      [2][]int           // of a join: columns of its sides
 	used      bool               // someone reads the main output
 	changing  bool               // the main output may have changes
@@ -63,17 +64,22 @@ type side struct {
 	timeless string         // as in producer, of any of its streams
 	changing string         // one of its streams that may have changes, "" if there is none
 	endless  string         // as in producer, of any of its streams
+	// made says whose output it is, if it is no stream but what a function of the step
+	// hands to another; it then has nothing but its input.
+	made string
 	// Columns of input that a window's options name, -1.
 	gap, trigger, evictor int
 }
 
-// extra is an output of a step beside its main one: of what came too late.
+// extra is an output of a step beside its main one: of what came too late, or what
+// a function puts out there.
 type extra struct {
-	name  string
-	of    *side // whose records it has
-	field string
-	node  *node
-	used  bool
+	name   string
+	of     *side          // whose records it has; nil: it has rows of its own
+	schema *stream.Schema // of rows of its own; nil until it is known, or for good because of a problem
+	field  string
+	node   *node
+	used   bool
 }
 
 // sinkInfo is a sink while the plan is built.

@@ -22,10 +22,23 @@ func (r *ref) schema() *stream.Schema {
 	switch {
 	case r.from == nil:
 		return nil
+	case r.extra != nil && r.extra.of == nil:
+		return r.extra.schema
 	case r.extra != nil:
 		return r.extra.of.input
 	}
 	return r.from.output
+}
+
+// changing tells of a stream that may have changes.
+func (r *ref) changing() bool {
+	switch {
+	case r.from == nil:
+		return false
+	case r.extra != nil && r.extra.of != nil:
+		return r.extra.of.changing != ""
+	}
+	return r.from.changing
 }
 
 // declareSteps makes the steps and sinks known by name, before any reference
@@ -38,7 +51,7 @@ func (b *builder) declareSteps() {
 			return
 		}
 		p := &producer{name: e.key, path: path, node: e.value, step: &Step{Name: e.key, Line: e.line}, event: -1}
-		p.declare()
+		b.declare(p)
 		b.producers[e.key] = p
 		b.order = append(b.order, p)
 	})
@@ -57,7 +70,10 @@ func (b *builder) resolveAll() {
 		if p.step == nil {
 			continue
 		}
-		if p.isJoin() {
+		switch {
+		case p.operation == broadcastProcessOperation:
+			p.sides[1].refs = b.resolveFrom(p.node.get(p.operation).get("broadcast"), p.sides[1].path)
+		case p.isTwoSided():
 			for i, field := range []string{"left", "right"} {
 				p.sides[i].refs = b.resolveFrom(p.node.get(p.operation).get(field), p.sides[i].path)
 			}
@@ -117,7 +133,7 @@ func (b *builder) resolveRef(n *node, path string) ref {
 	default:
 		i := slices.IndexFunc(p.extras, func(x *extra) bool { return x.name == output })
 		if i < 0 {
-			if !p.mayHaveOutputs() {
+			if !b.mayHaveOutputs(p) {
 				b.wrong(n, path, "The step %s has no output %s; %s", name, quote(output), p.knownOutputs(n.text))
 			}
 			return r
@@ -150,9 +166,14 @@ func (p *producer) knownOutputs(wrong string) string {
 
 // mayHaveOutputs tells of a step whose outputs are not known because of what
 // is not offered yet or was not understood.
-func (p *producer) mayHaveOutputs() bool {
-	if !p.node.ok || p.node.get("apply") != nil {
+func (b *builder) mayHaveOutputs(p *producer) bool {
+	if !p.node.ok {
 		return true
+	}
+	for n := range p.emitting {
+		if b.lookUp(n) == nil {
+			return true
+		}
 	}
 	operation := p.node.get(p.operation)
 	for _, name := range []string{"late-output", "late-left", "late-right"} {
@@ -299,8 +320,12 @@ func (b *builder) warnUnused() {
 			b.warn(p.node, p.path, "Nobody reads the step %s", p.name)
 		}
 		for _, x := range p.extras {
-			if !x.used {
+			switch {
+			case x.used:
+			case x.of != nil:
 				b.warn(x.node, x.field, "Nobody reads the output %s.%s, so late records are only counted", p.name, x.name)
+			default:
+				b.warn(x.node, x.field, "Nobody reads the output %s.%s", p.name, x.name)
 			}
 		}
 	}

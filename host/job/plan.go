@@ -239,16 +239,18 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin and IntervalJoin is
-// set; without any it is a union or pass-through.
+// Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin and
+// Process is set; without any it is a union or pass-through.
 type Step struct {
 	Name          string         // its uid in checkpoints
-	From          []StreamRef    // nil for a join, which has two sides
-	Input         *stream.Schema // of each stream in From; nil for a join
-	KeyBy         []int          // columns of Input; nil unless Window
+	From          []StreamRef    // nil for a step with two sides
+	Input         *stream.Schema // of each stream in From; nil for a step with two sides
+	KeyBy         []int          // columns of Input; nil unless Window or Process
 	Window        *Window
 	WindowJoin    *WindowJoin
+	CoGroup       *CoGroup
 	IntervalJoin  *IntervalJoin
+	Process       *Process
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)
@@ -256,13 +258,18 @@ type Step struct {
 	Line          int
 }
 
-// Sides are the left and right side of a join, nil of other steps.
+// Sides are the left and right side of a join or co-group, or the two inputs of a Process
+// that has as many; nil of other steps.
 func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
 		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
+	case s.CoGroup != nil:
+		return []*Side{&s.CoGroup.Left, &s.CoGroup.Right}
 	case s.IntervalJoin != nil:
 		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	case s.Process != nil && s.Process.Left.From != nil:
+		return []*Side{&s.Process.Left, &s.Process.Right}
 	}
 	return nil
 }
@@ -292,10 +299,12 @@ func (m OutputMode) String() string { return outputWords[m] }
 
 var outputWords = [...]string{Append: "append", Update: "update", Changelog: "changelog", Complete: "complete"}
 
-// Window groups a keyed stream's records and condenses each group: by
-// Aggregates or by Function, never both.
+// Window groups a keyed stream's records and condenses each group: by one of
+// Aggregates, Function and Reduce, or by none of them. Apply makes rows of the result,
+// or of the records.
 type Window struct {
 	Options      window.Options
+	Functions    WindowFunctions
 	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner.GapByRecord
 	TriggerField int    // column of Input that a delta trigger compares, a number; -1 without one
 	EvictorField int    // column of Input that a delta evictor compares, a number; -1 without one
@@ -303,6 +312,54 @@ type Window struct {
 	Output       OutputMode
 	Aggregates   []Aggregate
 	Function     *Function // role aggregate
+	Reduce       *Function // its result is a row of its input; put out without the columns that the key has
+	Apply        *Function // what it emits is what the step puts out
+}
+
+// KeepsRecords says that Apply gets all records of a firing.
+func (w *Window) KeepsRecords() bool {
+	return w.Function == nil && w.Reduce == nil && len(w.Aggregates) == 0
+}
+
+// WindowFunctions are the functions that stand in the place of built-in parts, where
+// Options says that there is one.
+type WindowFunctions struct {
+	Assigner, Trigger, Evictor *Function
+}
+
+// All lists those that there are.
+func (w *WindowFunctions) All() (list []*Function) {
+	for _, f := range []*Function{w.Assigner, w.Trigger, w.Evictor} {
+		if f != nil {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Functions are all functions of the step.
+func (s *Step) Functions() (list []*Function) {
+	add := func(some ...*Function) {
+		for _, f := range some {
+			if f != nil {
+				list = append(list, f)
+			}
+		}
+	}
+	switch {
+	case s.Window != nil:
+		add(s.Window.Functions.All()...)
+		add(s.Window.Function, s.Window.Reduce, s.Window.Apply)
+	case s.WindowJoin != nil:
+		add(s.WindowJoin.Functions.All()...)
+		add(s.WindowJoin.Function)
+	case s.CoGroup != nil:
+		add(s.CoGroup.Functions.All()...)
+		add(s.CoGroup.Function)
+	case s.IntervalJoin != nil:
+		add(s.IntervalJoin.Function)
+	}
+	return list
 }
 
 // JoinType is what becomes of rows without a partner.
@@ -321,7 +378,7 @@ func (t JoinType) String() string { return joinWords[t] }
 
 var joinWords = [...]string{InnerJoin: "inner", LeftJoin: "left", RightJoin: "right", FullJoin: "full"}
 
-// Side is one side of a join.
+// Side is one side of a step that has two.
 type Side struct {
 	From         []StreamRef
 	Input        *stream.Schema // of each stream in From
@@ -340,6 +397,17 @@ type WindowJoin struct {
 	Left, Right Side
 	Type        JoinType
 	Options     window.Options
+	Functions   WindowFunctions
+	Function    *Function // what it makes of a pair is put out instead of its columns; nil: none
+}
+
+// CoGroup hands the rows of two sides that have equal keys and fall into the same
+// window to a function. Its outputs are the function's.
+type CoGroup struct {
+	Left, Right Side
+	Options     window.Options
+	Functions   WindowFunctions
+	Function    *Function
 }
 
 // IntervalJoin pairs the rows of two sides that have equal keys and times that
@@ -352,7 +420,8 @@ type IntervalJoin struct {
 	// no such bound, so sums with them must saturate.
 	Lower, Upper                   int64
 	LowerExclusive, UpperExclusive bool
-	Unbounded                      bool // a bound is missing, and rows may be kept for ever
+	Unbounded                      bool      // a bound is missing, and rows may be kept for ever
+	Function                       *Function // as in WindowJoin
 }
 
 // Aggregate is one built-in aggregate and the column it puts out.
@@ -361,19 +430,6 @@ type Aggregate struct {
 	Kind   aggregate.Kind
 	Column int         // of the step's Input, -1 for Count
 	Type   stream.Type // of the result
-}
-
-// Function is a function of a module, bound to the streams of a step.
-type Function struct {
-	Module          *Module
-	Name            string
-	Index           int            // in the module's manifest: what a call names it by
-	Input           []int          // columns of the step's Input, in the order that the function declares them
-	InputSchema     *stream.Schema // of the rows that the function takes
-	Accumulator     *stream.Schema
-	Result          *stream.Schema
-	ParameterSchema *stream.Schema
-	Parameters      stream.Row // of ParameterSchema, defaults filled in
 }
 
 // Sink is where records go to.
