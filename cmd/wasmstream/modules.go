@@ -145,11 +145,10 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 // loadAll compiles the modules that the job's steps name.
 func (m *modules) loadAll(plan *job.Job) error {
 	for _, s := range plan.Steps {
-		if s.Window == nil || s.Window.Function == nil {
-			continue
-		}
-		if _, err := m.load(s.Window.Function.Module); err != nil {
-			return err
+		for _, f := range s.Functions() {
+			if _, err := m.load(f.Module); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -358,6 +358,8 @@ func (s *Step) Functions() (list []*Function) {
 		add(s.CoGroup.Function)
 	case s.IntervalJoin != nil:
 		add(s.IntervalJoin.Function)
+	case s.Process != nil:
+		add(s.Process.Function)
 	}
 	return list
 }
