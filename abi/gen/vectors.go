@@ -20,6 +20,7 @@ var suites = []struct {
 	{"delays", []string{"go", "c"}},
 	{"roles", []string{"go", "c"}},
 	{"stores", []string{"go", "c"}},
+	{"twins", []string{"go", "c"}},
 }
 
 // writeVectors writes vectors from cases, and those for misbehaving guests.
