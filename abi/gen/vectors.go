@@ -9,39 +9,44 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/abi/conform"
+	"github.com/wasmstream/wasmstream/abi/cases"
 )
 
-// suites are the guests with cases, and in which languages they are.
-var suites = []struct {
-	name      string
-	languages []string
-}{
-	{"delays", []string{"go", "c"}},
-	{"roles", []string{"go", "c"}},
-	{"stores", []string{"go", "c"}},
-	{"twins", []string{"go", "c"}},
+// suites are the guests with cases.
+var suites = []string{"delays", "roles", "stores", "twins"}
+
+// languagesOf are those that a suite is written in: its folders.
+func languagesOf(root, suite string) (languages []string) {
+	for _, l := range []string{"go", "c", "rust"} {
+		if _, err := os.Stat(filepath.Join(root, "udfs", suite, l)); err == nil {
+			languages = append(languages, l)
+		}
+	}
+	return languages
 }
 
 // writeVectors writes vectors from cases, and those for misbehaving guests.
 func writeVectors(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, s := range suites {
-		cases, err := os.ReadFile(filepath.Join(root, "udfs", s.name, "cases.txt"))
+	for _, name := range suites {
+		text, err := os.ReadFile(filepath.Join(root, "udfs", name, "cases.txt"))
 		if err != nil {
 			return nil, err
 		}
-		vectors, err := vectorsOf(root, s.name, cases)
+		vectors, err := vectorsOf(root, name, text)
 		if err != nil {
-			return nil, fmt.Errorf("udfs/%s/cases.txt: %w", s.name, err)
+			return nil, fmt.Errorf("udfs/%s/cases.txt: %w", name, err)
 		}
 		for i := range vectors {
-			for _, language := range s.languages {
-				vectors[i].Modules = append(vectors[i].Modules, s.name+"-"+language)
+			for _, language := range languagesOf(root, name) {
+				vectors[i].Modules = append(vectors[i].Modules, name+"-"+language)
 			}
 		}
-		out := conform.File{Comment: "Generated from udfs/" + s.name + "/cases.txt; do not edit.", Vectors: vectors}
-		if files["abi/next/vectors/"+s.name+".json"], err = marshal(out); err != nil {
+		out := cases.File{Comment: "Generated from udfs/" + name + "/cases.txt; do not edit.", Vectors: vectors}
+		if out.Manifest, err = os.ReadFile(filepath.Join(root, manifestOf(name))); err != nil {
+			return nil, err
+		}
+		if files["abi/next/vectors/"+name+".json"], err = marshal(out); err != nil {
 			return nil, err
 		}
 	}
@@ -53,17 +58,19 @@ func writeVectors(root string) (map[string][]byte, error) {
 	return files, err
 }
 
+func manifestOf(suite string) string { return filepath.Join("udfs", suite, "c/manifest.json") }
+
 // vectorsOf makes vectors of cases for the functions of a C guest's manifest.
-func vectorsOf(root, name string, cases []byte) ([]conform.Vector, error) {
-	text, err := os.ReadFile(filepath.Join(root, "udfs", name, "c/manifest.json"))
+func vectorsOf(root, name string, text []byte) ([]cases.Vector, error) {
+	manifest, err := os.ReadFile(filepath.Join(root, manifestOf(name)))
 	if err != nil {
 		return nil, err
 	}
-	m, err := conform.ReadManifest(text)
+	m, err := cases.ReadManifest(manifest)
 	if err != nil {
 		return nil, err
 	}
-	return conform.Vectors(m, cases)
+	return cases.Vectors(m, text)
 }
 
 func marshal(v any) ([]byte, error) {
@@ -76,9 +83,9 @@ func marshal(v any) ([]byte, error) {
 }
 
 // misbehaving is one frame for each variant of udfs/misbehaving/c, and the fault that it must end in.
-func misbehaving(root string) (conform.File, error) {
+func misbehaving(root string) (cases.File, error) {
 	const add, result = "create 0\nadd 0 {\"delay\": 0}\n", "create 0\nresult 0 => {}\n"
-	out := conform.File{Comment: "Generated; do not edit. The last frame of each ends in the fault."}
+	out := cases.File{Comment: "Generated; do not edit. The last frame of each ends in the fault."}
 	for _, v := range []struct {
 		variant string
 		ops     string
@@ -114,7 +121,7 @@ func misbehaving(root string) (conform.File, error) {
 		out.Vectors = append(out.Vectors, w)
 	}
 	for _, variant := range []string{"version", "no-call"} {
-		out.Vectors = append(out.Vectors, conform.Vector{Name: variant, Modules: []string{"misbehaving-" + variant}, Frames: []conform.Frame{}, Refused: true})
+		out.Vectors = append(out.Vectors, cases.Vector{Name: variant, Modules: []string{"misbehaving-" + variant}, Frames: []cases.Frame{}, Refused: true})
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/process"
+	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -69,19 +70,8 @@ type callsStates interface {
 	CallStates(StateCalls)
 }
 
-// StateCalls is what a module's host calls on states do, as the ABI has them. op is an
-// index in the present frame, state one in the manifest.
-type StateCalls interface {
-	// Get is the value of a map's entry, a view until the next call.
-	Get(op, state uint32, key []byte) (value []byte, ok bool, err error)
-	// Put sets a map's entry; without a key it appends to a list.
-	Put(op, state uint32, key, value []byte) error
-	// Delete deletes an entry; without a key all of them.
-	Delete(op, state uint32, key []byte) error
-	// Scan copies entries behind one, and answers their bytes, or less those that are
-	// needed for the next one.
-	Scan(op, state uint32, after, into []byte) (n int, err error)
-}
+// StateCalls is what a module's host calls on states do; *process.States has them.
+type StateCalls = sandbox.StateCalls
 
 // processSides sets what the operator knows of its inputs.
 func (o *processOperator) processSides(s *job.Step) {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	for _, file := range []string{"delays.json", "roles.json", "twins.json", "misbehaving.json"} {
+	for _, file := range []string{"delays.json", "roles.json", "stores.json", "twins.json", "misbehaving.json"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "abi", "next", "vectors", file))
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func loadOnce(t *testing.T, loaded map[string]*Module, name string, fresh, refus
 type player struct {
 	*guest
 	opened bool
-	states conform.Store
+	states *conform.Store
 }
 
 // playVector performs a vector's frames. The last one may end in a fault.
@@ -77,7 +77,13 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 	if m == nil {
 		return
 	}
-	fault, err := v.Play(&player{guest: instantiate(t, m)})
+	states, err := conform.NewStore(m.Manifest().GetFunctions()[v.Function])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := instantiate(t, m)
+	g.CallStates(states)
+	fault, err := v.Play(&player{guest: g, states: states})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +93,13 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 }
 
 // Perform opens the function with the first frame and calls it with all others.
-func (p *player) Perform(function int, frame []byte, owners []int) (effects, after []byte, err error) {
-	p.states.Owners = owners
+func (p *player) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+	if err := p.states.Begin(frame, owners); err != nil {
+		return nil, nil, err
+	}
 	if !p.opened {
 		p.opened = true
-		effects, err = p.Open(uint32(function), frame)
+		effects, err = p.Open(function, frame)
 		return effects, frame, err
 	}
 	room, pointer, err := p.In(len(frame))
@@ -99,7 +107,7 @@ func (p *player) Perform(function int, frame []byte, owners []int) (effects, aft
 		return nil, nil, err
 	}
 	copy(room, frame)
-	effects, err = p.Call(uint32(function), pointer, len(frame))
+	effects, err = p.Call(function, pointer, len(frame))
 	return effects, p.Frame(), err
 }
 

@@ -139,10 +139,10 @@ func startNative(t *testing.T, program string, broadcast uint32) *native {
 }
 
 // Perform performs a frame; the program's end is the error.
-func (n *native) Perform(function int, frame []byte, owners []int) (effects, after []byte, err error) {
+func (n *native) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
 	le := binary.LittleEndian
 	var b []byte
-	for _, v := range []uint32{uint32(function), uint32(len(frame)), n.broadcast, uint32(len(owners))} {
+	for _, v := range []uint32{function, uint32(len(frame)), n.broadcast, uint32(len(owners))} {
 		b = le.AppendUint32(b, v)
 	}
 	for _, o := range owners {

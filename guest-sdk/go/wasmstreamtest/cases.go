@@ -21,7 +21,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/conform"
+	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/cases"
 	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
 )
 
@@ -32,11 +32,11 @@ func Run(t *testing.T, files fs.FS, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := conform.ReadManifest(raw.Guest.Describe())
+	m, err := cases.ReadManifest(raw.Guest.Describe())
 	if err != nil {
 		t.Fatal(err)
 	}
-	vectors, err := conform.Vectors(m, text)
+	vectors, err := cases.Vectors(m, text)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -45,13 +45,13 @@ func Run(t *testing.T, files fs.FS, path string) {
 	}
 }
 
-func play(t *testing.T, path string, m *conform.Manifest, v *conform.Vector) {
+func play(t *testing.T, path string, m *cases.Manifest, v *cases.Vector) {
 	n := &native{}
 	n.IsBroadcast = m.Functions[v.Function].IsBroadcast
 	before := raw.States
 	raw.States = n
 	defer func() { raw.States = before }()
-	fault, err := v.Play(n)
+	fault, err := playVector(v, n)
 	switch {
 	case err != nil:
 		t.Errorf("%s: %v", path, err)
@@ -61,7 +61,7 @@ func play(t *testing.T, path string, m *conform.Manifest, v *conform.Vector) {
 }
 
 // native is this program's functions as vectors see them.
-type native struct{ conform.Store }
+type native struct{ store }
 
 // Perform performs a frame.
 func (n *native) Perform(function int, frame []byte, owners []int) (effects, after []byte, err error) {
@@ -95,20 +95,20 @@ func recoverFailure(p any) (raw.Failure, bool) {
 
 // Get, Put, Delete and Scan are what functions call; a mistake in them is one of the SDK.
 func (n *native) Get(op, state uint32, key []byte) (value []byte, ok bool) {
-	value, ok, err := n.Store.Get(op, state, key)
+	value, ok, err := n.get(op, state, key)
 	must(err)
 	return value, ok
 }
 
 // Put sets a map's entry, or appends to a list.
-func (n *native) Put(op, state uint32, key, value []byte) { must(n.Store.Put(op, state, key, value)) }
+func (n *native) Put(op, state uint32, key, value []byte) { must(n.put(op, state, key, value)) }
 
 // Delete deletes a map's entry, or all.
-func (n *native) Delete(op, state uint32, key []byte) { must(n.Store.Delete(op, state, key)) }
+func (n *native) Delete(op, state uint32, key []byte) { must(n.delete(op, state, key)) }
 
 // Scan copies entries behind one.
 func (n *native) Scan(op, state uint32, after, into []byte) int {
-	bytes, err := n.Store.Scan(op, state, after, into)
+	bytes, err := n.scan(op, state, after, into)
 	must(err)
 	return bytes
 }

@@ -29,6 +29,7 @@ var layers = []layer{
 	{"host/stream", onHost, 0},
 	{"abi", onHost, 0},
 	{"abi/conform", onHost, 1},
+	{"abi/cases", onHost, 1},
 	{"abi/gen", onHost, 2},
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
@@ -45,6 +46,8 @@ var layers = []layer{
 	// L2 to L5, and the top.
 	{"host/guest", onHost, 4},
 	{"host/job", onHost, 4},
+	{"host/conformance", onHost, 5},
+	{"host/recording", onHost, 5},
 	{"host/runtime", onHost, 5},
 	{"host/scenario", onHost, 6},
 	{"host/server", onHost, 7},
@@ -53,7 +56,7 @@ var layers = []layer{
 	{"bench", onHost, 9},
 
 	{"guest-sdk/go/internal/raw", inGuest, 0},
-	{"guest-sdk/go/internal/conform", inGuest, 1},
+	{"guest-sdk/go/internal/cases", inGuest, 1},
 	{"guest-sdk/go", inGuest, 1},
 	{"guest-sdk/go/wasmstreamtest", inGuest, 2},
 	{"udfs/*/go", inGuest, 3},
