@@ -81,3 +81,8 @@ pub fn number(word: Option<&str>) -> i64 {
         None => fail(&["the rule has no number where one is needed: ", word.unwrap_or("")].concat()),
     }
 }
+
+#[test]
+fn cases() {
+    wasmstream::testing::run(FUNCTIONS, include_str!("../../cases.txt"));
+}
