@@ -51,20 +51,20 @@ type assigner struct {
 	inputs  functionInputs
 	windows []window.Window // of all records
 	ends    []int           // by record: where its windows end
-	failed  failure
+	failed  firstFailure
 	fault   func(op int, err error) error
 }
 
-// failure is the first op of a run of records that fails the step. What the records
+// firstFailure is the first op of a run of records that fails the step. What the records
 // before it lead to is done first.
-type failure struct {
+type firstFailure struct {
 	at  int
 	err error // nil: there is none
 }
 
-func (f *failure) note(at int, err error) {
+func (f *firstFailure) note(at int, err error) {
 	if f.err == nil && err != nil {
-		*f = failure{at, err}
+		*f = firstFailure{at, err}
 	}
 }
 
@@ -100,7 +100,7 @@ func (a *assigner) Fault(op int, err error) error {
 
 // ask asks for the windows of rows from..to of a batch.
 func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) error {
-	a.windows, a.ends, a.failed = a.windows[:0], a.ends[:0], failure{}
+	a.windows, a.ends, a.failed = a.windows[:0], a.ends[:0], firstFailure{}
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
 	for i := from; i < to; i++ {
 		ctx.Time = int64(b.Time(i))
@@ -135,7 +135,7 @@ type trigger struct {
 	answers  []triggerAnswer
 	decision uint32 // of the op whose effects are being taken
 	taken    int    // answers that were taken
-	failed   failure
+	failed   firstFailure
 }
 
 // timerWish is a timer that a trigger sets or deletes.
@@ -190,7 +190,7 @@ func (t *trigger) Fault(op int, err error) error {
 
 // reset forgets answers that were taken.
 func (t *trigger) reset() {
-	t.wishes, t.answers, t.taken, t.failed = t.wishes[:0], t.answers[:0], 0, failure{}
+	t.wishes, t.answers, t.taken, t.failed = t.wishes[:0], t.answers[:0], 0, firstFailure{}
 }
 
 // next is the next answer.

@@ -2,8 +2,7 @@
 //!
 //! A function is a type that implements [`Function`] and the trait of its role; [`module!`] exports them. Rows are views with
 //! typed columns, made by [`schema!`]; states are handles, made by [`states!`]. Natively the same code runs under `cargo test`,
-//! with [`testing`] in place of the host.
-#![doc = include_str!("../README.md")]
+//! with [`testing`] in place of the host. README.md has a module with a function of each role.
 #![warn(missing_docs)]
 
 #[cfg(target_endian = "big")]
