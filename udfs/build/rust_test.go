@@ -38,8 +38,9 @@ func needCargo(t *testing.T) {
 
 func cargoTest(t *testing.T, root, dir string) {
 	t.Helper()
-	out, err := command(dir, []string{"CARGO_TARGET_DIR=" + rustTargetDir(root), "RUSTFLAGS=-D warnings"}, "cargo", "test", "--quiet", "--offline")
-	if err != nil {
+	c := exec.Command("cargo", "test", "--quiet", "--offline")
+	c.Dir, c.Env = dir, append(os.Environ(), "CARGO_TARGET_DIR="+rustTargetDir(root), "RUSTFLAGS=-D warnings")
+	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", dir, err, out)
 	}
 }

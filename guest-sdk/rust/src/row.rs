@@ -6,6 +6,7 @@ use crate::types::{view, Access, EMPTY, INLINE, PENDING};
 use std::marker::PhantomData;
 
 /// A row that is read. It is good until the function that got it returns, and so are the texts in it.
+#[allow(clippy::type_complexity)]
 pub struct Row<'a, S> {
     base: *const u8,
     of: PhantomData<(&'a u8, fn() -> S)>,

@@ -56,7 +56,9 @@ impl Function for Joining {
         Joining {
             left: copied("left_", open.input()),
             right: copied("right_", open.second()),
-            window: Some((output.find("window_start"), output.find("window_end"))).and_then(|(a, b)| Some((a?, b?))).filter(|_| with_window),
+            window: Some((output.find("window_start"), output.find("window_end")))
+                .and_then(|(a, b)| Some((a?, b?)))
+                .filter(|_| with_window),
         }
     }
 }

@@ -29,7 +29,10 @@ enum Kind {
     Continuous(Domain, i64),
     Delta,
     Purging,
-    Timeout { after: i64, resets: bool },
+    Timeout {
+        after: i64,
+        resets: bool,
+    },
 }
 
 pub struct Rules {
@@ -181,7 +184,11 @@ impl Asked<'_, '_, '_> {
             Kind::Timeout { .. } => {
                 let answer = self.on_timer(at + 1, domain);
                 self.clear(at);
-                if matches!(answer, Purge | FireAndPurge) { FireAndPurge } else { Fire }
+                if matches!(answer, Purge | FireAndPurge) {
+                    FireAndPurge
+                } else {
+                    Fire
+                }
             }
             _ => Continue,
         }
