@@ -68,7 +68,7 @@ func loadOnce(t *testing.T, loaded map[string]*Module, name string, fresh, refus
 type player struct {
 	*guest
 	opened bool
-	states conform.Store
+	states *conform.Store
 }
 
 // playVector performs a vector's frames. The last one may end in a fault.
@@ -76,11 +76,13 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 	if m == nil {
 		return
 	}
-	p := &player{guest: instantiate(t, m)}
-	states := m.Manifest().GetFunctions()[v.Function].GetStates()
-	p.states.IsBroadcast = func(state uint32) bool { return states[state].ScopeOrDefault() == abi.ScopeBroadcast }
-	p.CallStates(&p.states)
-	fault, err := v.Play(p)
+	states, err := conform.NewStore(m.Manifest().GetFunctions()[v.Function])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := instantiate(t, m)
+	g.CallStates(states)
+	fault, err := v.Play(&player{guest: g, states: states})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,9 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 
 // Perform opens the function with the first frame and calls it with all others.
 func (p *player) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
-	p.states.Owners = owners
+	if err := p.states.Begin(frame, owners); err != nil {
+		return nil, nil, err
+	}
 	if !p.opened {
 		p.opened = true
 		effects, err = p.Open(function, frame)

@@ -45,6 +45,8 @@ var layers = []layer{
 	// L2 to L5, and the top.
 	{"host/guest", onHost, 4},
 	{"host/job", onHost, 4},
+	{"host/conformance", onHost, 5},
+	{"host/recording", onHost, 5},
 	{"host/runtime", onHost, 5},
 	{"host/scenario", onHost, 6},
 	{"host/server", onHost, 7},
