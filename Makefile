@@ -4,6 +4,7 @@
 GO       ?= go
 FUZZTIME ?= 30s
 HISTORIES ?= 10000
+ANSWERS  ?= 10000000
 N        ?= 500
 RUNS     ?= 5
 SEED     ?= 1
@@ -15,7 +16,7 @@ MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
+.PHONY: help test check vulnerabilities race fuzz answers fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -63,6 +64,9 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 	    $(GO) test -C $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s; \
 	  done; \
 	done
+
+answers: ## ANSWERS=10000000 answers of guests that are nearly sound: faults with a kind, never a panic
+	WASMSTREAM_ANSWERS=$(ANSWERS) $(GO) test -count 1 -run '^TestAnswers$$' -timeout 3h ./host/guest
 
 fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300 of its answers against Flink (needs Java and Maven)
 	WASMSTREAM_HISTORIES=$(HISTORIES) $(GO) test -count 1 -run FuzzWindows -timeout 60m ./host/internal/reference
