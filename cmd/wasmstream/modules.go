@@ -145,10 +145,17 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 // loadAll compiles the modules that the job's steps name.
 func (m *modules) loadAll(plan *job.Job) error {
 	for _, s := range plan.Steps {
-		if s.Window == nil || s.Window.Function == nil {
+		var f *job.Function
+		switch {
+		case s.Window != nil:
+			f = s.Window.Function
+		case s.Enrich != nil:
+			f = s.Enrich.Function
+		}
+		if f == nil {
 			continue
 		}
-		if _, err := m.load(s.Window.Function.Module); err != nil {
+		if _, err := m.load(f.Module); err != nil {
 			return err
 		}
 	}

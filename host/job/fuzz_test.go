@@ -94,6 +94,11 @@ func checkPlan(t *testing.T, j *Job) {
 		if s.Window != nil && s.Window.LateOutput != "" {
 			known[StreamRef{s.Name, s.Window.LateOutput}] = s.Input.String()
 		}
+		if s.Enrich != nil {
+			for _, o := range s.Enrich.Function.Outputs {
+				known[StreamRef{s.Name, o.Name}] = o.Schema.String()
+			}
+		}
 		checkJoin(t, s)
 		for _, side := range s.Sides() {
 			reads("a side of "+s.Name, side.From, side.Input)

@@ -239,7 +239,7 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin and IntervalJoin is
+// Step is one operation: at most one of Window, WindowJoin, IntervalJoin and Enrich is
 // set; without any it is a union or pass-through.
 type Step struct {
 	Name          string         // its uid in checkpoints
@@ -249,6 +249,7 @@ type Step struct {
 	Window        *Window
 	WindowJoin    *WindowJoin
 	IntervalJoin  *IntervalJoin
+	Enrich        *Enrich
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)

@@ -174,12 +174,16 @@ func (u *pruner) step(p *producer) {
 	}
 	u.functions(p)
 	w := p.step.Window
-	if w == nil && !p.isJoin() {
+	if w == nil && !p.isJoin() && p.operation != enrichOperation {
 		u.out[p] = u.in[p.sides[0]]
 		return
 	}
 	out := newClass(p.output)
 	u.out[p] = out
+	if p.operation == enrichOperation {
+		out.useAll() // what there is in it is the function's to say
+		return
+	}
 	if p.isJoin() {
 		first := 0
 		for i, s := range p.sides {

@@ -133,6 +133,9 @@ func (s *Step) render(b *strings.Builder) {
 	if s.Window != nil {
 		s.renderWindow(b)
 	}
+	if s.Enrich != nil {
+		s.Enrich.render(b, s)
+	}
 	fmt.Fprintf(b, "  output %s%s\n", s.Output, changes(s.Changing))
 }
 

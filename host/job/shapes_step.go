@@ -12,6 +12,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "apply", later: true},
 	{name: "interval-join", doc: "Pair the rows of two streams that have equal keys and times that are near.", shape: intervalJoinShape},
 	{name: "window-join", doc: "Pair the rows of two streams that have equal keys and are in the same window; needs window.", shape: windowJoinShape},
+	{name: enrichOperation, doc: "Ask the world outside about each record: a Wasm function makes requests and digests answers.", shape: enrichShape},
 	{name: "output", doc: "What a window puts out when it fires again: append (a row per firing; the default), update (the row before is taken back: -U, +U), changelog (as update, and rows of sessions that merged are deleted: -D) or complete (all retained results of the key, as one replaceable set).", shape: &shape{what: isWord, words: outputWords[:]}},
 	{name: "combine", doc: "How the watermarks of several inputs become one: min (the default), or max, which waits for none of them and makes late what comes from those behind.", shape: &shape{what: isWord, words: []string{"min", "max"}}},
 	{name: "on-fault", later: true},
@@ -128,8 +129,10 @@ var callsShape = &shape{what: isNamed, noun: "column", columns: true, of: callSh
 
 var wasmShape = &shape{what: isFields, fields: []field{
 	{name: "wasm", doc: "The function, as module.function.", required: true, shape: functionShape},
-	{name: "with", doc: "The function's parameters.", shape: &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}},
+	{name: "with", doc: "The function's parameters.", shape: withShape},
 }}
+
+var withShape = &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}
 
 // aggregateShape: an output column cannot be called wasm.
 var aggregateShape = &shape{what: isEither, either: []*shape{callsShape, wasmShape}, choose: func(n *node) *shape {

@@ -17,7 +17,7 @@ const (
 
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
-var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation}
+var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation, enrichOperation}
 
 const (
 	windowOperation       = "window"
@@ -68,7 +68,7 @@ func (b *builder) declare(p *producer) {
 // emitting goes through the functions of a step that may have named outputs, and the
 // fields that they stand in.
 func (p *producer) emitting(yield func(n *node, field string) bool) {
-	for _, name := range []string{"map", "flat-map", "apply", "process"} {
+	for _, name := range []string{"map", "flat-map", "apply", "process", enrichOperation} {
 		if n := p.node.get(name); n != nil && !yield(n, "."+name) {
 			return
 		}
@@ -175,6 +175,9 @@ func (b *builder) buildStep(p *producer) {
 		b.buildWindowJoin(p)
 	case intervalJoinOperation:
 		b.buildIntervalJoin(p)
+	case enrichOperation:
+		b.buildEnrich(p)
+		return
 	default:
 		s := p.sides[0]
 		p.output, p.timeless, p.changing = s.input, s.timeless, s.changing != ""
@@ -239,6 +242,9 @@ func (b *builder) checkOperation(p *producer) bool {
 		return b.checkJoin(p)
 	case !n.has("from"):
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
+	}
+	if p.operation == enrichOperation {
+		return b.checkEnrich(p)
 	}
 	if window := n.get(windowOperation); window != nil {
 		return window.ok

@@ -267,6 +267,9 @@ func (b *builder) step(s *job.Step) error {
 		return b.keyed(s, b.intervalJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right, gate: 1})
 	}
+	if s.Enrich != nil {
+		return b.enrich(s)
+	}
 	t := b.task("step "+s.Name, s.Reads())
 	b.job.watch(t.node, watched{kind: StepTask, name: s.Name})
 	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}

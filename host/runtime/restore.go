@@ -67,6 +67,8 @@ func layoutOf(s *job.Step) string {
 		return "window join, " + windowsOf(&s.WindowJoin.Options) + sideText(&s.WindowJoin.Left) + sideText(&s.WindowJoin.Right)
 	case s.IntervalJoin != nil:
 		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
+	case s.Enrich != nil:
+		return "enrich, records " + s.Input.String()
 	}
 	return ""
 }
