@@ -39,6 +39,16 @@ type Role interface {
 	Fault(i int, err error) error
 }
 
+// Framed is a Role whose function calls the host: it must know which ops the frame has
+// that is being performed, and undo what the calls did if the frame comes to nothing.
+type Framed interface {
+	// Begin comes before the frame of ops from..to is called.
+	Begin(from, to int)
+	// End comes after its answer was checked, and before anything is taken from it. If
+	// it is not sound, parts of the frame are begun again, or a role's Fault follows.
+	End(sound bool)
+}
+
 // Options say which function is asked, and what its rows are like.
 type Options struct {
 	Function uint32 // its index in the manifest
@@ -47,6 +57,9 @@ type Options struct {
 	Outputs []*stream.Schema
 	// Slots are the schemas of an op's slots: an accumulator, or states.
 	Slots []*stream.Schema
+	// Written: slots are answered by set-slot though they are of fixed width, since it
+	// counts that one was written, even if what stands there is the same.
+	Written bool
 	// OpsMax bounds the ops of a frame, so that a call stays short: guest code cannot be
 	// interrupted. 0 means 8192.
 	OpsMax int
@@ -110,6 +123,7 @@ type Caller struct {
 	instance Instance
 	options  Options
 	role     Role
+	framed   Framed // nil: the role is not
 	rules    *rules
 	outputs  []*stream.Checker
 	slots    []*stream.Checker
@@ -140,7 +154,10 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 		o.FrameBytesMax = frameBytesMaxDefault
 	}
 	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
-	c.stride = strideOf(o.Slots)
+	c.framed, _ = role.(Framed)
+	if !o.Written {
+		c.stride = strideOf(o.Slots)
+	}
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
 	c.outputs, c.slots = checkers(o.Outputs), checkers(o.Slots)
 	return c
@@ -373,19 +390,40 @@ func (c *Caller) call(from, to int) error {
 		return err
 	}
 	f.fill(c, b)
-	effects, err := c.instance.Call(c.options.Function, pointer, int(f.header.Total))
-	if err != nil {
-		c.failed = isFault(err)
-		return err
+	if c.framed != nil {
+		c.framed.Begin(from, to)
 	}
-	edited := c.instance.Frame()
-	if err := c.check(effects, edited); err != nil {
-		var answer *abi.Fault
-		if errors.As(err, &answer) {
-			c.faulty = answer.Op
-		}
+	effects, edited, err := c.ask(pointer)
+	if c.framed != nil {
+		c.framed.End(err == nil)
+	}
+	if err != nil {
 		return err
 	}
 	c.failed = false // what the role does with it is not the guest's fault
 	return c.take(effects, edited)
+}
+
+// ask calls the guest, and checks its answer.
+func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
+	effects, err = c.instance.Call(c.options.Function, pointer, int(c.frame.header.Total))
+	if err != nil {
+		c.failed = isFault(err)
+		return nil, nil, err
+	}
+	edited = c.instance.Frame()
+	if err = c.check(effects, edited); err != nil {
+		var answer *abi.Fault
+		if errors.As(err, &answer) {
+			c.faulty = answer.Op
+		}
+		return nil, nil, err
+	}
+	return effects, edited, nil
+}
+
+// Slot says whose slot an effect's aux is, and which one; the effect was checked.
+func (c *Caller) Slot(aux uint32) (group uint32, i int) {
+	n := uint32(len(c.options.Slots))
+	return c.frame.groups[aux/n], int(aux % n)
 }

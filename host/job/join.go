@@ -64,28 +64,29 @@ func (s *side) plan() Side {
 }
 
 // joinKeys finds the columns of both keys, which must be as many and of equal
-// types.
-func (b *builder) joinKeys(p *producer, n *node) {
+// types, and gives the left side's; nil if they are not known.
+func (b *builder) joinKeys(p *producer, n *node) []stream.Field {
 	at := p.path + "." + p.operation
 	left, right := n.get("left-key"), n.get("right-key")
 	var fields [2][]stream.Field
 	p.keys[0], fields[0] = b.key(p.sides[0], left, at+".left-key")
 	p.keys[1], fields[1] = b.key(p.sides[1], right, at+".right-key")
 	if left == nil || right == nil || !left.ok || !right.ok {
-		return
+		return nil
 	}
 	if len(left.items) != len(right.items) {
 		b.wrong(right, at+".right-key", "left-key and right-key are compared column by column, and they have %d and %d", len(left.items), len(right.items))
-		return
+		return nil
 	}
 	if len(fields[0]) != len(left.items) || len(fields[1]) != len(left.items) {
-		return
+		return nil
 	}
 	for i, l := range fields[0] {
 		if r := fields[1][i]; !l.Type.Equal(r.Type) {
 			b.wrong(right.items[i], at+".right-key", "The columns %s of the left side and %s of the right side are compared, and they are %s and %s; they must be of one type", l.Name, r.Name, l.Type, r.Type)
 		}
 	}
+	return fields[0]
 }
 
 // joinOutput makes the row of a pair: the columns of both sides, prefixed, and

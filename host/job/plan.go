@@ -109,27 +109,27 @@ type Source struct {
 	EventTime     int              // column of Output that holds the event time, -1 if none does
 	IngestionTime bool             // records are stamped as they are read
 	RecordTime    bool             // a record's event time is its Kafka timestamp: there is no event-time column and no ingestion-time
+	Timestamp     *Function        // of the role timestamp: it says the record's event time; there is no event-time column
 	Watermark     *Watermark       // nil: only the end of input moves time
 	OnError       OnError
 	Line          int
 }
 
-// OnError says what a source does with a record that it cannot decode.
+// OnError says what becomes of a record that a source cannot decode, or that a step's
+// function fails on.
 type OnError uint8
 
-// The choices of on-error.
+// The choices of on-error and on-fault.
 const (
-	Fail OnError = iota // the job fails
-	Skip                // the record is counted, reported and left out
+	Fail       OnError = iota // the job fails
+	DeadLetter                // the record is counted and goes to the output failed, of FailedSchema
+	Skip                      // the record is counted, reported and left out
 )
 
 // String is the choice as the job file writes it.
-func (e OnError) String() string {
-	if e == Skip {
-		return "skip"
-	}
-	return "fail"
-}
+func (e OnError) String() string { return errorWords[e] }
+
+var errorWords = [...]string{Fail: "fail", DeadLetter: "dead-letter", Skip: "skip"}
 
 // Connector is what a source reads or a sink writes; exactly one field is set.
 type Connector struct {
@@ -178,6 +178,7 @@ type Watermark struct {
 	MaxOutOfOrderness int64 // ms; 0 unless Bounded
 	IdleTimeout       int64 // ms; 0: a source is never idle
 	OnEvent           bool  // after every record, instead of periodically
+	Punctuated        bool  // where Source.Timestamp says so, instead of following from the records' times
 	Alignment         *Alignment
 }
 
@@ -239,31 +240,43 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin, IntervalJoin and Enrich is
-// set; without any it is a union or pass-through.
+// Step is one operation: at most one of Window, WindowJoin, IntervalJoin, Process, Enrich
+// and Each is set; without any it is a union or pass-through.
 type Step struct {
-	Name          string         // its uid in checkpoints
-	From          []StreamRef    // nil for a join, which has two sides
-	Input         *stream.Schema // of each stream in From; nil for a join
-	KeyBy         []int          // columns of Input; nil unless Window
-	Window        *Window
-	WindowJoin    *WindowJoin
-	IntervalJoin  *IntervalJoin
-	Enrich        *Enrich
+	Name         string         // its uid in checkpoints
+	From         []StreamRef    // nil for a step with two sides
+	Input        *stream.Schema // of each stream in From; nil for a step with two sides
+	KeyBy        []int          // columns of Input; nil unless Window or Process
+	Window       *Window
+	WindowJoin   *WindowJoin
+	IntervalJoin *IntervalJoin
+	Process      *Process
+	Enrich       *Enrich
+	// Each, of the role map, filter or flat-map, takes each record by itself. Of the role
+	// key it puts the key behind the columns of Pass: the step that is keyed by it reads
+	// the result.
+	Each          *Function
+	Pass          []int          // columns of Input; only of the role key
+	Computed      int            // so many of Input's last columns are a key that a function computed; a late output is without them
+	Functions     []*Function    // all that the step calls, wherever they stand
+	OnFault       OnError        // what becomes of records that they fail on
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)
-	Output        *stream.Schema // of the main output; a late output has its input's
+	Output        *stream.Schema // of the main output; a late output has its input's, named outputs their function's
 	Line          int
 }
 
-// Sides are the left and right side of a join, nil of other steps.
+// Sides are the left and right side of a join, or the two inputs of a Process that has
+// as many; nil of other steps.
 func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
 		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
 	case s.IntervalJoin != nil:
 		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	case s.Process != nil && s.Process.Left.From != nil:
+		return []*Side{&s.Process.Left, &s.Process.Right}
 	}
 	return nil
 }
@@ -322,7 +335,7 @@ func (t JoinType) String() string { return joinWords[t] }
 
 var joinWords = [...]string{InnerJoin: "inner", LeftJoin: "left", RightJoin: "right", FullJoin: "full"}
 
-// Side is one side of a join.
+// Side is one side of a step that has two.
 type Side struct {
 	From         []StreamRef
 	Input        *stream.Schema // of each stream in From

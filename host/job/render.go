@@ -55,6 +55,9 @@ func (s *Source) render(b *strings.Builder) {
 	if s.EventTime >= 0 {
 		fmt.Fprintf(b, "  event time %s\n", s.Output.Fields()[s.EventTime].Name)
 	}
+	if s.Timestamp != nil {
+		s.Timestamp.render(b, s.Output)
+	}
 	if s.IngestionTime {
 		b.WriteString("  event time is when a record is read\n")
 	}
@@ -74,10 +77,12 @@ func (w *Watermark) render(b *strings.Builder) {
 	if w.OnEvent {
 		emit = "on event"
 	}
-	switch w.Strategy {
-	case NoWatermarks:
+	switch {
+	case w.Punctuated:
+		b.WriteString("  watermark as the function says")
+	case w.Strategy == NoWatermarks:
 		b.WriteString("  no watermark before the end")
-	case Monotonous:
+	case w.Strategy == Monotonous:
 		fmt.Fprintf(b, "  watermark of records in order, %s", emit)
 	default:
 		fmt.Fprintf(b, "  watermark %s behind, %s", formatDuration(w.MaxOutOfOrderness), emit)
@@ -121,6 +126,8 @@ func (s *Step) render(b *strings.Builder) {
 		b.WriteByte('\n')
 	case s.IntervalJoin != nil:
 		s.IntervalJoin.render(b)
+	case s.Process != nil && s.Sides() != nil:
+		b.WriteString("two inputs\n")
 	default:
 		fmt.Fprintf(b, "from %s\n  input %s\n", list(s.From), s.Input)
 	}
@@ -130,11 +137,23 @@ func (s *Step) render(b *strings.Builder) {
 	if s.IgnoreChanges {
 		b.WriteString("  changes are taken as plain records\n")
 	}
+	if s.Each != nil {
+		s.Each.render(b, s.Input)
+	}
+	if s.Pass != nil {
+		fmt.Fprintf(b, "  the key stands behind %s\n", columns(s.Input, s.Pass))
+	}
+	if s.OnFault != Fail {
+		fmt.Fprintf(b, "  on fault %s\n", s.OnFault)
+	}
 	if s.Window != nil {
 		s.renderWindow(b)
 	}
 	if s.Enrich != nil {
 		s.Enrich.render(b, s)
+	}
+	if s.Process != nil {
+		s.renderProcess(b)
 	}
 	fmt.Fprintf(b, "  output %s%s\n", s.Output, changes(s.Changing))
 }

@@ -17,7 +17,10 @@ const (
 
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
-var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation, enrichOperation}
+var operations = []string{
+	windowOperation, intervalJoinOperation, windowJoinOperation, mapOperation, filterOperation, flatMapOperation,
+	processOperation, coProcessOperation, broadcastProcessOperation, enrichOperation,
+}
 
 const (
 	windowOperation       = "window"
@@ -39,10 +42,13 @@ func (b *builder) declare(p *producer) {
 			p.operation = name // a join before a window
 		}
 	}
-	if p.isJoin() {
-		at := "." + p.operation
+	at := "." + p.operation
+	switch {
+	case p.isTwoSided():
 		p.sides = []*side{newSide("The left side of the step "+p.name, at+".left"), newSide("The right side of the step "+p.name, at+".right")}
-	} else {
+	case p.operation == broadcastProcessOperation:
+		p.sides = []*side{newSide("The step "+p.name, ".from"), newSide("The broadcast input of the step "+p.name, at+".broadcast")}
+	default:
 		p.sides = []*side{newSide("The step "+p.name, ".from")}
 	}
 	add := func(field string, of *side) {
@@ -53,7 +59,11 @@ func (b *builder) declare(p *producer) {
 	}
 	switch p.operation {
 	case windowOperation:
-		add("late-output", p.sides[0])
+		late := p.sides[0]
+		if p.keyed != nil {
+			late = p.keyed.sides[0] // without the key
+		}
+		add("late-output", late)
 	case intervalJoinOperation:
 		add("late-left", p.sides[0])
 		add("late-right", p.sides[1])
@@ -63,6 +73,7 @@ func (b *builder) declare(p *producer) {
 			p.extras = append(p.extras, &extra{name: o.GetName(), field: p.path + at + ".wasm", node: n.get("wasm")})
 		}
 	}
+	p.declareFailed()
 }
 
 // emitting goes through the functions of a step that may have named outputs, and the
@@ -101,6 +112,9 @@ func (p *producer) settleOutputs(f *Function) {
 
 // late is the name of the output for what comes too late of a side, "" without.
 func (p *producer) late(of *side) string {
+	if p.keyed != nil {
+		of = p.keyed.sides[0]
+	}
 	for _, x := range p.extras {
 		if x.of == of {
 			return x.name
@@ -140,11 +154,17 @@ func (b *builder) look(s *side) {
 		if s.endless == "" {
 			s.endless = r.from.endless
 		}
-		if (r.extra == nil || r.extra.of == nil) && r.from.timeless != "" {
+		switch {
+		case r.extra != nil && r.extra.failed && r.from.source != nil:
+			s.timeless = r.String()
+		case (r.extra == nil || r.extra.of == nil) && r.from.timeless != "":
 			s.timeless = r.from.timeless
 		}
 		if r.changing() && s.changing == "" {
 			s.changing = r.String()
+			if r.from.operation == keyOperation {
+				s.changing = r.from.sides[0].changing
+			}
 		}
 	}
 }
@@ -165,10 +185,17 @@ func (b *builder) buildStep(p *producer) {
 	b.checkOutputs(p)
 	b.combine(p)
 	p.step.IgnoreChanges = text(p.node.get("changes")) == "ignore"
+	defer b.faultPolicy(p)
 	if !sound {
 		return
 	}
 	switch p.operation {
+	case keyOperation:
+		b.buildKey(p)
+		return
+	case mapOperation, filterOperation, flatMapOperation:
+		b.buildEach(p)
+		return
 	case windowOperation:
 		b.buildWindow(p)
 	case windowJoinOperation:
@@ -178,6 +205,8 @@ func (b *builder) buildStep(p *producer) {
 	case enrichOperation:
 		b.buildEnrich(p)
 		return
+	case processOperation, coProcessOperation, broadcastProcessOperation:
+		b.buildProcess(p)
 	default:
 		s := p.sides[0]
 		p.output, p.timeless, p.changing = s.input, s.timeless, s.changing != ""
@@ -240,11 +269,16 @@ func (b *builder) checkOperation(p *producer) bool {
 		return false
 	case p.isJoin():
 		return b.checkJoin(p)
-	case !n.has("from"):
+	case p.isProcess():
+		return b.checkProcess(p)
+	case !n.has("from") && p.keyed == nil: // of the step that computes its key it is told
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
 	}
 	if p.operation == enrichOperation {
 		return b.checkEnrich(p)
+	}
+	if p.isEach() {
+		return b.checkEach(p)
 	}
 	if window := n.get(windowOperation); window != nil {
 		return window.ok
@@ -284,7 +318,7 @@ func (b *builder) checkJoin(p *producer) bool {
 // checkOutputs wants names that can be told apart.
 func (b *builder) checkOutputs(p *producer) {
 	for i, x := range p.extras {
-		if x.name == reservedOutput {
+		if x.name == reservedOutput && !x.failed {
 			b.wrong(x.node, x.field, "The output name %s is reserved for records that a function failed on; %s needs another one", reservedOutput, last(x.field))
 		}
 		j := slices.IndexFunc(p.extras[:i], func(y *extra) bool { return x.name == y.name })
@@ -308,10 +342,14 @@ func (b *builder) keyBy(p *producer) []stream.Field {
 		return nil
 	}
 	if n == nil {
-		b.wrong(p.node, p.path, "The step %s has a window and no key-by, the columns that its records are grouped by", p.name)
+		b.wrong(p.node, p.path, "The step %s has a %s and no key-by, the columns that its records are grouped by", p.name, p.operation)
 		return nil
 	}
 	var keys []stream.Field
+	if p.keyed != nil {
+		p.step.KeyBy, keys = p.computedKey()
+		return keys
+	}
 	p.step.KeyBy, keys = b.key(p.sides[0], n, at)
 	return keys
 }

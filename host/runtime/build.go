@@ -222,6 +222,7 @@ type reading struct {
 	key   []int // where there are several tasks
 	side  side
 	gate  int
+	all   bool // each of several tasks gets all records
 	max   bool // the highest watermark counts: each stream has a gate of its own
 }
 
@@ -235,7 +236,9 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 		for _, p := range b.streams[ref] {
 			r := &route{limits: b.config.Limits}
 			if len(tasks) > 1 {
-				r.key = stream.NewProjection(how.input, how.key)
+				if !how.all {
+					r.key = stream.NewProjection(how.input, how.key)
+				}
 				r.pending = make([]*stream.Batch, len(tasks))
 				for group := range b.plan.MaxParallelism {
 					r.owner = append(r.owner, uint16(stream.SubtaskOf(stream.KeyGroup(group), b.plan.MaxParallelism, len(tasks))))
@@ -266,6 +269,8 @@ func (b *builder) step(s *job.Step) error {
 		l, r := &s.IntervalJoin.Left, &s.IntervalJoin.Right
 		return b.keyed(s, b.intervalJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right, gate: 1})
+	case s.Process != nil:
+		return b.keyed(s, b.process, b.processReadings(s)...)
 	}
 	if s.Enrich != nil {
 		return b.enrich(s)
@@ -290,7 +295,7 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 			return err
 		}
 		keeper.task, keeper.groups = i, checkpoint.GroupsOf(i, b.plan.MaxParallelism, b.plan.Parallelism)
-		if err := b.restoreState(s.Name, keeper.backend, keeper.groups); err != nil {
+		if err := b.restoreState(s, keeper); err != nil {
 			return err
 		}
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)

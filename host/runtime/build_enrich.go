@@ -66,5 +66,5 @@ func (b *builder) enrichKeeper(s *job.Step, t *operatorTask, o *enrichOperator) 
 	o.backend = state.NewMemory(b.plan.MaxParallelism, state.Variable)
 	o.groups = checkpoint.GroupsOf(0, b.plan.MaxParallelism, 1)
 	o.resuming = b.manifest() != nil
-	return b.restoreState(s.Name, o.backend, o.groups)
+	return b.restoreState(s, &o.keeper)
 }

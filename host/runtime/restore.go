@@ -69,6 +69,8 @@ func layoutOf(s *job.Step) string {
 		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
 	case s.Enrich != nil:
 		return "enrich, records " + s.Input.String()
+	case s.Process != nil:
+		return processText(s)
 	}
 	return ""
 }
@@ -142,12 +144,14 @@ func (b *builder) restoredSink(name string) ([]byte, error) {
 }
 
 // restoreState gives a task the key groups that it owns now.
-func (b *builder) restoreState(step string, backend state.Backend, owned checkpoint.Groups) (err error) {
+func (b *builder) restoreState(step *job.Step, k *keeper) (err error) {
+	backend, owned := k.backend, k.groups
+	backend.SetCopy(state.Copy{Home: owned.From, Tasks: b.plan.Parallelism})
 	m := b.manifest()
-	if m == nil || m.Step(step) == nil {
+	if m == nil || m.Step(step.Name) == nil {
 		return nil
 	}
-	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step).Files, owned))
+	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step.Name).Files, owned))
 	if err != nil {
 		return err
 	}
@@ -157,6 +161,11 @@ func (b *builder) restoreState(step string, backend state.Backend, owned checkpo
 	}
 	if err := checkpoint.Load(files, owned, backend.Restore); err != nil {
 		return err
+	}
+	if step.Process != nil && step.Process.Broadcast {
+		if err := b.restoreCopy(step.Name, backend, k.task); err != nil {
+			return err
+		}
 	}
 	return backend.Restored()
 }

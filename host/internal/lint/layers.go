@@ -32,6 +32,7 @@ var layers = []layer{
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
 	// L1: siblings.
+	{"host/operator/process", onHost, 3}, // on a state backend
 	{"host/operator/*", onHost, 2},
 	{"host/state", onHost, 2},
 	{"host/state/*", onHost, 3},
