@@ -5,6 +5,10 @@ import (
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
+// KeyStep is what a step that computes another one's key is called: STEP.key. No name in
+// a job file has a dot.
+const KeyStep = "key"
+
 // The operations that ask a function about each record by itself.
 const (
 	mapOperation     = "map"
@@ -12,7 +16,7 @@ const (
 	flatMapOperation = "flat-map"
 	// keyOperation is no field: it is what a step does that computes the key of the step
 	// that says key-by: {wasm: …}, before it.
-	keyOperation = "key"
+	keyOperation = KeyStep
 )
 
 // isEach tells of a step that takes each record by itself.

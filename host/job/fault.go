@@ -25,17 +25,27 @@ var FailedSchema = stream.MustSchema(
 // are known.
 func (b *builder) faultPolicy(p *producer) {
 	n := p.node.get("on-fault")
+	if r := p.node.get("fault-rate"); r != nil && r.ok && (n == nil && !p.node.has("on-fault") || n != nil && text(n) == errorWords[Fail]) {
+		b.wrong(r, p.path+".fault-rate", "fault-rate is about faults that the job survives: with on-fault: fail it has no meaning")
+	}
 	if n == nil || !n.ok {
 		return
 	}
-	p.step.OnFault = OnError(wordIndex(n, errorWords[:]))
+	p.step.OnFault, p.step.FaultRate = OnError(wordIndex(n, errorWords[:])), faultRateDefault
+	if r := p.node.get("fault-rate"); r != nil && r.ok {
+		p.step.FaultRate = r.float
+	}
 	if !asks(p.node) {
 		b.wrong(n, p.path+".on-fault", "on-fault is about a step's functions, and the step %s has none", p.name)
 	}
 	if p.keyed != nil {
-		p.keyed.step.OnFault = p.step.OnFault
+		p.keyed.step.OnFault, p.keyed.step.FaultRate = p.step.OnFault, p.step.FaultRate
 	}
 }
+
+// faultRateDefault is the share of the last 10,000 records that may fail; fewer than 100
+// faults never fail a job.
+const faultRateDefault = 0.1
 
 // asks tells of a mapping that names a function somewhere.
 func asks(n *node) bool {

@@ -260,6 +260,7 @@ type Step struct {
 	Computed      int            // so many of Input's last columns are a key that a function computed; a late output is without them
 	Functions     []*Function    // all that the step calls, wherever they stand
 	OnFault       OnError        // what becomes of records that they fail on
+	FaultRate     float64        // a larger share of the last records may not fail; valid unless OnFault is Fail
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)

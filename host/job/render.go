@@ -144,7 +144,7 @@ func (s *Step) render(b *strings.Builder) {
 		fmt.Fprintf(b, "  the key stands behind %s\n", columns(s.Input, s.Pass))
 	}
 	if s.OnFault != Fail {
-		fmt.Fprintf(b, "  on fault %s\n", s.OnFault)
+		fmt.Fprintf(b, "  on fault %s, up to a rate of %g\n", s.OnFault, s.FaultRate)
 	}
 	if s.Window != nil {
 		s.renderWindow(b)

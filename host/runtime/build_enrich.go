@@ -2,7 +2,7 @@ package runtime
 
 import (
 	"github.com/wasmstream/wasmstream/host/checkpoint"
-	asked "github.com/wasmstream/wasmstream/host/guest"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/enrich"
 	"github.com/wasmstream/wasmstream/host/state"
@@ -21,28 +21,26 @@ func tasksOf(plan *job.Job, s *job.Step) int {
 // enrich makes the task of an enrichment.
 func (b *builder) enrich(s *job.Step) error {
 	t := b.task("step "+s.Name, s.Reads())
-	b.job.watch(t.node, watched{kind: StepTask, name: s.Name, stateful: true})
+	stats := &StepStats{}
+	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
+	b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, stateful: true, asks: true})
 	f := s.Enrich.Function
 	order := enrich.Ordered
 	if s.Enrich.Unordered {
 		order = enrich.Unordered
 	}
 	o := &enrichOperator{
-		function: f, queue: enrich.NewQueue(order, s.Enrich.Capacity), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
-		answer: stream.NewRowWriter(asked.AnswerSchema), request: newRequestReader(), answers: answers{node: t.node},
-		now: asked.Context{Watermark: int64(stream.MinTime), Clock: int64(b.config.Clock.Now())},
+		failed: failure{function: f, schema: s.Input}, failures: map[*enrich.Record]error{}, queue: enrich.NewQueue(order, s.Enrich.Capacity), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
+		answer: stream.NewRowWriter(guests.AnswerSchema), request: newRequestReader(), answers: answers{node: t.node},
+		now: guests.Context{Watermark: int64(stream.MinTime), Clock: int64(b.config.Clock.Now())},
 	}
-	if err := b.enrichKeeper(s, t, o); err != nil {
-		return err
-	}
-	instance, err := b.config.Guest(f)
+	err := b.enrichKeeper(s, t, o)
 	if err != nil {
 		return err
 	}
-	b.job.guests = append(b.job.guests, instance)
-	o.caller = asked.NewCaller(instance, asked.Options{Function: uint32(f.Index), Role: f.Role, Outputs: f.OutputSchemas()}, o)
-	if _, err := o.caller.Open(f.Parameters, f.Schemas()); err != nil {
-		return &FunctionError{Function: f, Err: err}
+	o.faults = b.faults(s, t.node, stats, &o.outs)
+	if o.caller, err = b.caller(f, guests.Options{}, o); err != nil {
+		return err
 	}
 	if o.asker, err = b.config.Asker(s); err != nil {
 		return err

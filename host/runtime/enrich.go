@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/connector"
-	asked "github.com/wasmstream/wasmstream/host/guest"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/enrich"
 	"github.com/wasmstream/wasmstream/host/state"
@@ -28,16 +28,21 @@ import (
 type enrichOperator struct {
 	keeper
 	timeless
-	function *job.Function
-	queue    *enrich.Queue
-	asker    connector.Asker
-	answers  answers
-	caller   *asked.Caller
-	input    *stream.Projection
-	answer   *stream.RowWriter
-	request  requestReader
-	now      asked.Context // what the next op is told of time
+	faults  *faults
+	failed  failure // what all failures have alike
+	queue   *enrich.Queue
+	asker   connector.Asker
+	answers answers
+	caller  *guests.Caller
+	input   *stream.Projection
+	answer  *stream.RowWriter
+	request requestReader
+	now     guests.Context // what the next op is told of time
 
+	// failures are records in the queue that the function failed on. What becomes of
+	// them is seen to when they leave: until then they are in each snapshot.
+	failures map[*enrich.Record]error
+	err      error      // of a record that has left; it fails the job
 	ops      []enrichOp // since the last Perform
 	came     []enrichOp // scratch
 	asked    bool       // the op at hand has made a request
@@ -86,8 +91,8 @@ func (o *enrichOperator) takeIn() error {
 		}
 	}
 	o.came = o.answers.take(o.came[:0])
-	if len(o.came) == 0 && len(o.ops) == 0 {
-		return nil
+	if o.err != nil || len(o.came) == 0 && len(o.ops) == 0 {
+		return o.err
 	}
 	for _, op := range o.came {
 		if err := o.add(op); err != nil {
@@ -102,14 +107,16 @@ func (o *enrichOperator) takeIn() error {
 func (o *enrichOperator) add(op enrichOp) error {
 	o.ops = append(o.ops, op)
 	ctx := o.now
-	ctx.Time, ctx.Key, ctx.Second = int64(op.record.Time), asked.NoRow(), asked.NoRow()
+	ctx.Time, ctx.Key, ctx.Second = int64(op.record.Time), guests.NoRow(), guests.NoRow()
 	row := o.caller.Row(o.input, stream.Row(op.record.Row))
 	kind := abi.OpOnRecord
 	if op.second != nil {
 		kind = abi.OpOnAnswer
 		ctx.Second = o.caller.WholeRow(o.answerRow(op.second))
+	} else {
+		o.faults.rate.seen(1)
 	}
-	o.caller.Add(kind, asked.NoGroup, row, &ctx)
+	o.caller.Add(kind, guests.NoGroup, row, &ctx)
 	if !o.caller.Due() {
 		return nil
 	}
@@ -121,15 +128,15 @@ func (o *enrichOperator) answerRow(a *connector.Answer) stream.Row {
 	w := o.answer
 	w.BeginIn(o.buf[:0], stream.Insert)
 	if a.Status == 0 {
-		w.SetNull(asked.AnswerStatus)
-		w.SetNull(asked.AnswerHeaders)
-		w.SetNull(asked.AnswerBody)
-		w.SetBytes(asked.AnswerError, []byte(strings.ToValidUTF8(a.Err, "\uFFFD")))
+		w.SetNull(guests.AnswerStatus)
+		w.SetNull(guests.AnswerHeaders)
+		w.SetNull(guests.AnswerBody)
+		w.SetBytes(guests.AnswerError, []byte(strings.ToValidUTF8(a.Err, "\uFFFD")))
 	} else {
-		w.SetInt32(asked.AnswerStatus, a.Status)
-		w.SetBytes(asked.AnswerHeaders, []byte(strings.ToValidUTF8(a.Headers, "\uFFFD")))
-		w.SetBytes(asked.AnswerBody, a.Body)
-		w.SetNull(asked.AnswerError)
+		w.SetInt32(guests.AnswerStatus, a.Status)
+		w.SetBytes(guests.AnswerHeaders, []byte(strings.ToValidUTF8(a.Headers, "\uFFFD")))
+		w.SetBytes(guests.AnswerBody, a.Body)
+		w.SetNull(guests.AnswerError)
 	}
 	o.buf = w.Buffer()
 	return w.Row()
@@ -140,6 +147,9 @@ func (o *enrichOperator) perform() error {
 	err := o.caller.Perform()
 	clear(o.ops)
 	o.ops = o.ops[:0]
+	if err == nil {
+		err = o.err
+	}
 	return err
 }
 
@@ -170,23 +180,36 @@ func (o *enrichOperator) Done(i int) error {
 	return nil
 }
 
-// Fault fails the job.
+// Fault fails the job, or finishes the record without results.
 func (o *enrichOperator) Fault(i int, err error) error {
-	where := "a record"
-	if o.ops[i].second != nil {
-		where = "the answer to a record"
+	op := &o.ops[i]
+	if o.faults.policy == job.Fail {
+		x := o.failureOf(op.record, err)
+		if op.second != nil {
+			x.where = "the answer to " + x.where
+		}
+		return o.faults.take(&x)
 	}
-	return &FunctionError{Function: o.function, Err: err, Where: where + " of the time " + o.ops[i].record.Time.Show()}
+	o.failures[op.record] = err
+	o.queue.Finish(op.record)
+	return nil
+}
+
+func (o *enrichOperator) failureOf(r *enrich.Record, err error) failure {
+	x := o.failed
+	x.record, x.time, x.err = r.Row, r.Time, err
+	x.where = "the record " + x.schema.Show(x.record)
+	return x
 }
 
 // requestReader reads rows of requests.
 type requestReader struct {
-	columns [asked.RequestBody + 1]stream.Column
+	columns [guests.RequestBody + 1]stream.Column
 }
 
 func newRequestReader() (r requestReader) {
 	for i := range r.columns {
-		r.columns[i] = asked.RequestSchema.Column(i)
+		r.columns[i] = guests.RequestSchema.Column(i)
 	}
 	return r
 }
@@ -200,7 +223,7 @@ func (r *requestReader) read(row stream.Row) connector.Request {
 		return ""
 	}
 	return connector.Request{
-		Method: text(asked.RequestMethod), URL: text(asked.RequestURL), Headers: text(asked.RequestHeaders), Body: []byte(text(asked.RequestBody)),
+		Method: text(guests.RequestMethod), URL: text(guests.RequestURL), Headers: text(guests.RequestHeaders), Body: []byte(text(guests.RequestBody)),
 	}
 }
 
@@ -238,14 +261,28 @@ func (o *enrichOperator) emit() {
 		if !ok {
 			return
 		}
-		if r := item.Record; r != nil {
-			for _, result := range r.Results {
-				o.outs[result.Output].batch.Append(stream.Row(r.Data[result.From:result.To]), r.Time)
-			}
+		if item.Record != nil {
+			o.leave(item.Record)
 		} else {
 			o.putOut(item.Mark)
 		}
 		o.queue.Pop()
+	}
+}
+
+// leave puts out what a record has led to.
+func (o *enrichOperator) leave(r *enrich.Record) {
+	for _, result := range r.Results {
+		o.outs[result.Output].batch.Append(stream.Row(r.Data[result.From:result.To]), r.Time)
+	}
+	if len(o.failures) == 0 || o.failures[r] == nil {
+		return
+	}
+	x := o.failureOf(r, o.failures[r])
+	delete(o.failures, r)
+	if err := o.faults.take(&x); err != nil && o.err == nil {
+		o.err = err
+		o.answers.node.wake() // to tell it
 	}
 }
 

@@ -181,10 +181,16 @@ func (e *enriched) stop() {
 func (e *enriched) collect(sink string, r stream.Row, at stream.EventTime) {
 	w, _ := e.job.SinkWatermark(sink)
 	text := ""
-	if sink == "out" {
+	switch sink {
+	case "failed":
+		record := job.FailedSchema.Column(0)
+		k, v := enrichRow.Column(0), enrichRow.Column(1)
+		row := stream.Row(record.Bytes(r))
+		text = fmt.Sprintf("failed %s %d", k.Bytes(row), v.Int64(row))
+	case "out":
 		k, v := enrichRow.Column(0), enrichRow.Column(1)
 		text = fmt.Sprintf("%s %d @%s", k.Bytes(r), v.Int64(r), at)
-	} else {
+	default:
 		v, failure := enrichUnknown.Column(0), enrichUnknown.Column(1)
 		text = fmt.Sprintf("%d %s @%s", v.Int64(r), failure.Bytes(r), at)
 	}
@@ -474,10 +480,69 @@ func TestEnrichFaults(t *testing.T) {
 	e.asker.held[1].done(&connector.Answer{Status: 200, Body: []byte("two")})
 	err := e.job.Drive(nil)
 	var failed *runtime.FunctionError
-	if !errors.As(err, &failed) || faultKind(err) != abi.FaultFailed || !strings.Contains(err.Error(), "step told: function ask of module m") || !strings.Contains(failed.Where, "the answer to a record of the time") {
-		t.Errorf("%v", err)
+	if !errors.As(err, &failed) || faultKind(err) != abi.FaultFailed || !strings.Contains(err.Error(), "step told: function ask of module m") || !strings.Contains(failed.Where, `the answer to the record k "k2", v 2`) {
+		t.Errorf("%v; where: %s", err, failed.Where)
 	}
 	e.stop()
+}
+
+// TestEnrichDeadLetters: what the function fails on leaves in its turn, once, though the
+// job is restarted while it waits.
+func TestEnrichDeadLetters(t *testing.T) {
+	for _, order := range []string{"ordered", "unordered"} {
+		text := strings.Replace(fmt.Sprintf(enrichJob, order, 10), "from: in\n", "from: in\n    on-fault: dead-letter\n", 1)
+		e := &enriched{t: t, plan: enrichPlan(t, text+"  failed: {from: told.failed, test: {}}\n"), store: newKept()}
+		e.start()
+		e.send(0, 1, 2, 3)
+		e.mark(stream.MarkWatermark, 3)
+		e.drive()
+		bad := &connector.Answer{Status: 200, Body: []byte("bad")}
+		e.asker.held[2].done(bad)
+		e.drive()
+		e.checkpoint()
+		e.stop()
+		if order == "unordered" {
+			if d := cmp.Diff([]string{"failed k2 2"}, e.rows()); d != "" {
+				t.Errorf("unordered, before the restart (-want +got):\n%s", d)
+			}
+		}
+		e.start()
+		for len(e.asker.held) > 0 {
+			if h := e.asker.held[0]; numberOf(h.request.URL) != "2" {
+				e.asker.answer(0)
+				continue
+			}
+			e.asker.held[0].done(bad)
+			e.asker.held = e.asker.held[1:]
+		}
+		e.drive()
+		if d := cmp.Diff([]string{"failed k2 2", "k0 0 @0", "k1 1 @1", "k3 3 @3"}, sorted(e.rows())); d != "" {
+			t.Errorf("%s (-want +got):\n%s", order, d)
+		}
+		e.stop()
+	}
+}
+
+// TestEnrichFaultRate: a function that fails on everything ends the job.
+func TestEnrichFaultRate(t *testing.T) {
+	e := &enriched{t: t, plan: enrichPlan(t, strings.Replace(fmt.Sprintf(enrichJob, "ordered", 10), "from: in\n", "from: in\n    on-fault: skip\n", 1)), store: newKept()}
+	e.start()
+	defer e.stop()
+	for n := int64(0); ; n += 10 {
+		e.send(n)
+		e.drive()
+		e.asker.held[0].done(&connector.Answer{Status: 200, Body: []byte("bad")})
+		e.asker.held = nil
+		if err := e.job.Drive(nil); err != nil {
+			if !strings.Contains(err.Error(), "step told: 100 of the last 100 records failed") {
+				t.Error(err)
+			}
+			return
+		}
+		if n > 2000 {
+			t.Fatal("the job goes on")
+		}
+	}
 }
 
 // TestEnrichSmallGuest: a guest with little room gives the same.
@@ -499,80 +564,4 @@ func TestEnrichSmallGuest(t *testing.T) {
 	if d := cmp.Diff(want, e.rows()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-}
-
-const enrichCrashStep = `
-steps:
-  told:
-    from: [a, b]
-    enrich: {wasm: m.ask, order: ORDER, capacity: 5, http: {allow: ["https://numbers.example/*"]}}
-`
-
-// TestCrashesWithRequestsInFlight is the crash test's job with an enrichment in front,
-// whose answers come in any order: what is visible in the end is what was to be.
-func TestCrashesWithRequestsInFlight(t *testing.T) {
-	want := enrichCrashWant(t)
-	resumed := 0
-	for seed := range uint64(120) {
-		r := rand.New(rand.NewPCG(seed, 11))
-		text := strings.Replace(crashJob, "\nsteps:\n", strings.ReplaceAll(enrichCrashStep, "ORDER", []string{"ordered", "unordered"}[seed%2]), 1)
-		text = strings.Replace(strings.ReplaceAll(text, "from: [a, b]\n    key-by", "from: told\n    key-by"), "name: crash", "name: crash\nmodules: {m: {file: m.wasm}}", 1)
-		plan := enrichPlan(t, text)
-		w := newWorld(seed)
-		live := func() error {
-			asker := &randomAsker{random: r}
-			l := &life{order: r.Uint64(), every: 12, more: asker.more, adapt: func(c *runtime.Config) {
-				c.Asker = func(*job.Step) (connector.Asker, error) { return asker, nil }
-				c.Guest = func(*job.Function) (runtime.Guest, error) {
-					return &guesttest.Instance{Functions: []guesttest.Function{askGuest}}, nil
-				}
-			}}
-			err := w.live(t, plan, l)
-			resumed += min(1, asker.first)
-			return err
-		}
-		for range 3 {
-			w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(200))
-			_ = live()
-			w.end(r.IntN(2) == 0)
-		}
-		must(t, live())
-		if w.check(t, want); t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-	if t.Logf("%d runs", resumed); resumed < 100 {
-		t.Errorf("only %d runs asked anything", resumed)
-	}
-}
-
-// randomAsker keeps some requests, and answers one of them for each that comes when
-// there are enough.
-type randomAsker struct {
-	heldAsker
-	random *rand.Rand
-	first  int
-}
-
-func (a *randomAsker) Ask(r connector.Request, done func(*connector.Answer)) {
-	a.first++
-	a.heldAsker.Ask(r, done)
-	for len(a.held) > 0 && a.random.IntN(4) == 0 {
-		a.answer(a.random.IntN(len(a.held)))
-	}
-}
-
-// more answers one request when the job has nothing left to do.
-func (a *randomAsker) more() bool {
-	if len(a.held) == 0 {
-		return false
-	}
-	a.answer(a.random.IntN(len(a.held)))
-	return true
-}
-
-// enrichCrashWant is what the job puts out without the records that the function drops.
-func enrichCrashWant(t *testing.T) map[string][]string {
-	t.Helper()
-	return crashWantOf(func(r crashRecord) bool { return r.v%10 != 9 })
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/abi"
-	asked "github.com/wasmstream/wasmstream/host/guest"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -15,7 +15,7 @@ import (
 )
 
 // Guest is an instance of a module; *sandbox.Instance is one.
-type Guest = asked.Instance
+type Guest = guests.Instance
 
 // guest is the aggregator of a Wasm function. It puts ops off until a frame is
 // due: the end of a batch, or frameOpsMax. What the guest did to the slots is
