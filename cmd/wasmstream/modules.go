@@ -173,6 +173,15 @@ func (m *modules) Guest(f *job.Function) (runtime.Guest, error) {
 	})
 }
 
+// Outputs opens a function whose input is any, for job.Options: it runs in the sandbox.
+func (m *modules) Outputs(f *job.Function) (map[uint32]string, error) {
+	instance, err := m.Guest(f)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.OutputsOf(instance, f)
+}
+
 // Close gives back what compiled modules hold.
 func (m *modules) Close() error {
 	if m.engine == nil {

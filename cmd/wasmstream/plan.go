@@ -28,7 +28,7 @@ func readJob(e *Env, path string, m *modules) (*job.Job, error) {
 	}
 	m.job = path
 	plan, err := job.Parse(text, job.Options{
-		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Zone: time.LoadLocation, Manifest: m.Manifest,
+		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Zone: time.LoadLocation, Manifest: m.Manifest, Open: m.Outputs,
 	})
 	if err != nil {
 		code := exitBadInput

@@ -50,7 +50,7 @@ func (b *builder) function(p *producer, c call) *Function {
 	sound = b.bindKey(f, declared, c, n, at) && sound
 	sound = b.parameters(f, declared, c.node, c.path) && sound
 	sound = b.bindAccumulator(f, declared, n, at) && sound
-	if !b.bindOutputs(f, declared, n, at) || !sound {
+	if !b.bindOutputs(f, declared, sound, n, at) || !sound {
 		return nil
 	}
 	p.functions = append(p.functions, called{f, c.sides})
@@ -169,8 +169,12 @@ func (b *builder) bindInputs(p *producer, f *Function, declared *abi.Function, c
 		}
 		in := FunctionInput{Schema: bound[which]}
 		if schemas[which].GetAny() {
-			in = everything(side.input)
-			sound = b.checkAny(f, in.Schema, n, at) && sound
+			alike := c.sides
+			if len(schemas) > 1 {
+				alike = c.sides[i : i+1]
+			}
+			in = everything(side, alike)
+			sound = b.checkAny(in.Schema, n, at) && sound
 		} else {
 			sound = b.bindColumns(p, &in, side, schemas[which], n, at) && sound
 		}
@@ -179,22 +183,33 @@ func (b *builder) bindInputs(p *producer, f *Function, declared *abi.Function, c
 	return sound
 }
 
-// everything is the input of a function that takes any.
-func everything(s *stream.Schema) FunctionInput {
-	in := FunctionInput{Schema: s, Columns: make([]int, s.Len())}
-	for i := range in.Columns {
-		in.Columns[i] = i
+// everything is the input of a function that takes any: of the side the columns that
+// all sides have which it reads as one input, in the order of the first of them.
+func everything(of *side, alike []*side) FunctionInput {
+	var in FunctionInput
+	var fields []stream.Field
+	if alike[0].input == nil {
+		alike = []*side{of} // a problem stands against the other
 	}
+	for _, f := range alike[0].input.Fields() {
+		missing := func(s *side) bool {
+			i := -1
+			if s.input != nil {
+				i = s.input.Index(f.Name)
+			}
+			return i < 0 || !s.input.Fields()[i].Type.Equal(f.Type)
+		}
+		if !slices.ContainsFunc(alike, missing) {
+			in.Columns = append(in.Columns, of.input.Index(f.Name))
+			fields = append(fields, f)
+		}
+	}
+	in.Schema = stream.MustSchema(fields...)
 	return in
 }
 
-// checkAny: one input that has two sides must be the same on both, and a schema is told
-// as lines of text.
-func (b *builder) checkAny(f *Function, s *stream.Schema, n *node, at string) bool {
-	if len(f.Inputs) > 0 && inputsOf(f.Role) == 1 && !f.Inputs[0].Schema.Equal(s) {
-		b.wrong(n, at, "The function %s takes any input, but one for both sides, and they differ: %s and %s", n.text, f.Inputs[0].Schema, s)
-		return false
-	}
+// checkAny: a schema is told as lines of text.
+func (b *builder) checkAny(s *stream.Schema, n *node, at string) bool {
 	for _, name := range s.Names() {
 		if strings.ContainsRune(name, '\n') {
 			b.wrong(n, at, "The function %s takes any input, and is told its columns line by line; the column %s has a line break in its name", n.text, quote(name))
@@ -280,16 +295,13 @@ func (b *builder) bindAccumulator(f *Function, declared *abi.Function, n *node, 
 }
 
 // bindOutputs reads what the function may emit.
-func (b *builder) bindOutputs(f *Function, declared *abi.Function, n *node, at string) bool {
+func (b *builder) bindOutputs(f *Function, declared *abi.Function, sound bool, n *node, at string) bool {
 	main := declared.GetOutput()
 	switch {
 	case f.Role == abi.RoleReduce:
 		f.Outputs = []FunctionOutput{{Schema: f.Accumulator}}
 		return f.Accumulator != nil
-	case len(main.GetFields()) == 0 && emits(f.Role):
-		b.later(n.line, n.column, at, "The function %s answers its output's columns when it is opened, which is not offered yet", n.text)
-		return false
-	case len(main.GetFields()) == 0:
+	case !emits(f.Role):
 		return true
 	}
 	if !b.bindOutput(f, "", main, outputWord(f.Role), n, at) {
@@ -300,7 +312,7 @@ func (b *builder) bindOutputs(f *Function, declared *abi.Function, n *node, at s
 			return false
 		}
 	}
-	return true
+	return !sound || b.answered(f, n, at)
 }
 
 // outputWord is how an error calls a role's main output.
@@ -324,6 +336,10 @@ func emits(role string) bool {
 }
 
 func (b *builder) bindOutput(f *Function, name string, s *abi.Schema, what string, n *node, at string) bool {
+	if len(s.GetFields()) == 0 && f.Any { // the function says it when it is opened
+		f.Outputs = append(f.Outputs, FunctionOutput{Name: name})
+		return true
+	}
 	schema := b.declared(s, what, n, at)
 	if schema == nil {
 		return false

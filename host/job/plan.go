@@ -240,8 +240,8 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin, IntervalJoin, Process, Enrich
-// and Each is set; without any it is a union or pass-through.
+// Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin,
+// Process, Enrich and Each is set; without any it is a union or pass-through.
 type Step struct {
 	Name         string         // its uid in checkpoints
 	From         []StreamRef    // nil for a step with two sides
@@ -249,6 +249,7 @@ type Step struct {
 	KeyBy        []int          // columns of Input; nil unless Window or Process
 	Window       *Window
 	WindowJoin   *WindowJoin
+	CoGroup      *CoGroup
 	IntervalJoin *IntervalJoin
 	Process      *Process
 	Enrich       *Enrich
@@ -268,12 +269,14 @@ type Step struct {
 	Line          int
 }
 
-// Sides are the left and right side of a join, or the two inputs of a Process that has
-// as many; nil of other steps.
+// Sides are the left and right side of a join or co-group, or the two inputs of a Process
+// that has as many; nil of other steps.
 func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
 		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
+	case s.CoGroup != nil:
+		return []*Side{&s.CoGroup.Left, &s.CoGroup.Right}
 	case s.IntervalJoin != nil:
 		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
 	case s.Process != nil && s.Process.Left.From != nil:
@@ -307,10 +310,12 @@ func (m OutputMode) String() string { return outputWords[m] }
 
 var outputWords = [...]string{Append: "append", Update: "update", Changelog: "changelog", Complete: "complete"}
 
-// Window groups a keyed stream's records and condenses each group: by
-// Aggregates or by Function, never both.
+// Window groups a keyed stream's records and condenses each group: by one of
+// Aggregates, Function and Reduce, or by none of them. Apply makes rows of the result,
+// or of the records.
 type Window struct {
 	Options      window.Options
+	Functions    WindowFunctions
 	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner.GapByRecord
 	TriggerField int    // column of Input that a delta trigger compares, a number; -1 without one
 	EvictorField int    // column of Input that a delta evictor compares, a number; -1 without one
@@ -318,6 +323,29 @@ type Window struct {
 	Output       OutputMode
 	Aggregates   []Aggregate
 	Function     *Function // role aggregate
+	Reduce       *Function // its result is a row of its input; put out without the columns that the key has
+	Apply        *Function // what it emits is what the step puts out
+}
+
+// KeepsRecords says that Apply gets all records of a firing.
+func (w *Window) KeepsRecords() bool {
+	return w.Function == nil && w.Reduce == nil && len(w.Aggregates) == 0
+}
+
+// WindowFunctions are the functions that stand in the place of built-in parts, where
+// Options says that there is one.
+type WindowFunctions struct {
+	Assigner, Trigger, Evictor *Function
+}
+
+// All lists those that there are.
+func (w *WindowFunctions) All() (list []*Function) {
+	for _, f := range []*Function{w.Assigner, w.Trigger, w.Evictor} {
+		if f != nil {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // JoinType is what becomes of rows without a partner.
@@ -355,6 +383,17 @@ type WindowJoin struct {
 	Left, Right Side
 	Type        JoinType
 	Options     window.Options
+	Functions   WindowFunctions
+	Function    *Function // what it makes of a pair is put out instead of its columns; nil: none
+}
+
+// CoGroup hands the rows of two sides that have equal keys and fall into the same
+// window to a function. Its outputs are the function's.
+type CoGroup struct {
+	Left, Right Side
+	Options     window.Options
+	Functions   WindowFunctions
+	Function    *Function
 }
 
 // IntervalJoin pairs the rows of two sides that have equal keys and times that
@@ -367,7 +406,8 @@ type IntervalJoin struct {
 	// no such bound, so sums with them must saturate.
 	Lower, Upper                   int64
 	LowerExclusive, UpperExclusive bool
-	Unbounded                      bool // a bound is missing, and rows may be kept for ever
+	Unbounded                      bool      // a bound is missing, and rows may be kept for ever
+	Function                       *Function // as in WindowJoin
 }
 
 // Aggregate is one built-in aggregate and the column it puts out.

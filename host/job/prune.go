@@ -197,6 +197,13 @@ func (u *pruner) step(p *producer) {
 		out.useAll() // what there is in it is the function's to say
 		return
 	}
+	if p.isJoin() && p.makesRows() {
+		for i, s := range p.sides {
+			u.in[s].use(p.keys[i]...)
+		}
+		out.useAll()
+		return
+	}
 	if p.isJoin() {
 		first := 0
 		for i, s := range p.sides {
@@ -293,7 +300,7 @@ func (u *pruner) settle(p *producer) {
 		plan.Input = in.pruned
 		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
 		in.move(plan.Key)
-		if p.isProcess() {
+		if p.makesRows() || p.isProcess() {
 			continue
 		}
 		for column, at := range in.at {
@@ -314,6 +321,12 @@ func (u *pruner) settle(p *producer) {
 			a.Column = in.at[a.Column]
 		}
 	}
+}
+
+// makesRows tells of a join or co-group whose function makes its rows.
+func (p *producer) makesRows() bool {
+	s := p.step
+	return s.CoGroup != nil || s.WindowJoin != nil && s.WindowJoin.Function != nil || s.IntervalJoin != nil && s.IntervalJoin.Function != nil
 }
 
 // passed are the columns that a step passes on which computes a key.

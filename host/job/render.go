@@ -124,8 +124,17 @@ func (s *Step) render(b *strings.Builder) {
 		renderSides(b, &j.Left, &j.Right)
 		renderOptions(b, &j.Options, j.Left.Input, j.Left.GapField, j.Left.TriggerField, j.Left.EvictorField)
 		b.WriteByte('\n')
+		s.renderFunctions(b)
+	case s.CoGroup != nil:
+		g := s.CoGroup
+		b.WriteString("co-group\n")
+		renderSides(b, &g.Left, &g.Right)
+		renderOptions(b, &g.Options, g.Left.Input, g.Left.GapField, g.Left.TriggerField, g.Left.EvictorField)
+		b.WriteByte('\n')
+		s.renderFunctions(b)
 	case s.IntervalJoin != nil:
 		s.IntervalJoin.render(b)
+		s.renderFunctions(b)
 	case s.Process != nil && s.Sides() != nil:
 		b.WriteString("two inputs\n")
 	default:
@@ -176,8 +185,22 @@ func (s *Step) renderWindow(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %s %s = %s%s\n", a.Name, a.Type, a.Kind, argument)
 	}
-	if w.Function != nil {
-		w.Function.render(b, s.Input)
+	s.renderFunctions(b)
+}
+
+// renderFunctions tells of the functions of a step. One that takes what another made
+// has no columns of the step.
+func (s *Step) renderFunctions(b *strings.Builder) {
+	inputs := []*stream.Schema{s.Input}
+	if sides := s.Sides(); sides != nil {
+		inputs = []*stream.Schema{sides[0].Input, sides[1].Input}
+	}
+	for _, f := range s.Functions {
+		if w := s.Window; w != nil && f == w.Apply && (w.Function != nil || w.Reduce != nil || len(w.Aggregates) > 0) {
+			f.render(b, f.Inputs[0].Schema)
+			continue
+		}
+		f.render(b, inputs...)
 	}
 }
 
@@ -226,6 +249,8 @@ func renderOptions(b *strings.Builder, o *window.Options, s *stream.Schema, gap,
 		}
 	case window.GlobalWindows:
 		b.WriteString("  global windows")
+	case window.FunctionWindows:
+		b.WriteString("  windows of a function")
 	}
 	if a.Zone != nil {
 		fmt.Fprintf(b, ", days of %s", a.Zone)
@@ -249,6 +274,8 @@ func renderOptions(b *strings.Builder, o *window.Options, s *stream.Schema, gap,
 			fmt.Fprintf(b, ", evictor keeps the last %s", formatDuration(e.Size))
 		case window.ByDelta:
 			fmt.Fprintf(b, ", evictor keeps %s within %g", name(evictor), e.Threshold)
+		case window.ByFunction:
+			b.WriteString(", evictor is a function")
 		}
 		if e.After {
 			b.WriteString(", after")

@@ -50,7 +50,7 @@ var httpShape = &shape{what: isFields, fields: []field{
 
 var enrichShape = &shape{what: isFields, fields: []field{
 	{name: "wasm", doc: "The function, as module.function.", required: true, shape: functionShape},
-	{name: "with", doc: "The function's parameters.", shape: withShape},
+	withField,
 	{name: "order", doc: "ordered (results leave in the order of the records; the default) or unordered (as they come, but none passes a watermark).", shape: &shape{what: isWord, words: enrichOrderWords[:]}},
 	{name: "capacity", doc: "How many records and watermarks wait at most; then the step takes no more. Default 100, as in Flink.", shape: &shape{what: isInteger, min: 1, max: EnrichCapacityMax}},
 	{name: "http", doc: "What the function's requests may reach, and how they are asked.", required: true, shape: httpShape},

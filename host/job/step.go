@@ -18,7 +18,7 @@ const (
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
 var operations = []string{
-	windowOperation, intervalJoinOperation, windowJoinOperation, mapOperation, filterOperation, flatMapOperation,
+	windowOperation, intervalJoinOperation, windowJoinOperation, coGroupOperation, mapOperation, filterOperation, flatMapOperation,
 	processOperation, coProcessOperation, broadcastProcessOperation, enrichOperation,
 }
 
@@ -26,10 +26,17 @@ const (
 	windowOperation       = "window"
 	intervalJoinOperation = "interval-join"
 	windowJoinOperation   = "window-join"
+	coGroupOperation      = "co-group"
 )
 
+// isJoin tells of a step with two sides.
 func (p *producer) isJoin() bool {
-	return p.operation == intervalJoinOperation || p.operation == windowJoinOperation
+	return p.operation == intervalJoinOperation || p.takesWindow()
+}
+
+// takesWindow tells of a step with two sides that has a window.
+func (p *producer) takesWindow() bool {
+	return p.operation == windowJoinOperation || p.operation == coGroupOperation
 }
 
 // declare finds out what a step does and which outputs it has.
@@ -200,6 +207,8 @@ func (b *builder) buildStep(p *producer) {
 		b.buildWindow(p)
 	case windowJoinOperation:
 		b.buildWindowJoin(p)
+	case coGroupOperation:
+		b.buildCoGroup(p)
 	case intervalJoinOperation:
 		b.buildIntervalJoin(p)
 	case enrichOperation:
@@ -259,7 +268,7 @@ func (b *builder) checkOperation(p *producer) bool {
 			there = append(there, name)
 		}
 	}
-	if p.operation == windowJoinOperation {
+	if p.takesWindow() {
 		there = slices.DeleteFunc(there, func(s string) bool { return s == windowOperation })
 	}
 	n := p.node
@@ -288,7 +297,7 @@ func (b *builder) checkOperation(p *producer) bool {
 			return false
 		}
 	}
-	for _, name := range []string{"aggregate", "key-by", "apply", "output"} {
+	for _, name := range []string{"aggregate", "reduce", "key-by", "apply", "output"} {
 		if n.get(name) != nil {
 			b.wrong(n, p.path, "The step %s has %s and no operation that it belongs to: the field window is missing", p.name, name)
 			return false
@@ -303,14 +312,16 @@ func (b *builder) checkJoin(p *producer) bool {
 		{"from", "left and right say what it reads"},
 		{"key-by", "left-key and right-key are its key"},
 		{"aggregate", "it puts out pairs of rows, which a step after it can aggregate"},
+		{"reduce", "it puts out pairs of rows, which a step after it can reduce"},
+		{"apply", "join, or function of a co-group, names the function that makes its rows"},
 		{"output", "a pair is never taken back"},
 	} {
 		if n := p.node.get(f.name); n != nil {
 			b.wrong(n, p.path+"."+f.name, "A join has no %s: %s", f.name, f.hint)
 		}
 	}
-	if p.operation == windowJoinOperation && !p.node.has(windowOperation) {
-		b.wrong(p.node, p.path, "The step %s has a window-join and no window: a pair is two rows in the same tumbling, sliding or session window", p.name)
+	if p.takesWindow() && !p.node.has(windowOperation) {
+		b.wrong(p.node, p.path, "The step %s has a %s and no window: it is of rows in the same tumbling, sliding or session window", p.name, p.operation)
 	}
 	return p.node.get(p.operation).ok
 }
@@ -409,8 +420,8 @@ func (b *builder) column(s *side, n *node, name, path string) int {
 func (b *builder) aggregate(p *producer, keys []stream.Field) (fields []stream.Field, known bool) {
 	n, w, at := p.node.get("aggregate"), p.step.Window, p.path+".aggregate"
 	if n == nil {
-		if !p.node.has("apply") && !p.node.has("aggregate") {
-			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, so nothing to put out", p.name)
+		if !p.node.has("apply") && !p.node.has("aggregate") && !p.node.has("reduce") {
+			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, reduce or apply, so nothing to put out", p.name)
 		}
 		return nil, false
 	}
@@ -449,7 +460,7 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds in
 			return "the key"
 		case i >= len(fields)-bounds:
 			return "the window's bounds"
-		case p.step.Window.Function != nil:
+		case p.step.Window.Function != nil || p.step.Window.Reduce != nil:
 			return "the function's result"
 		}
 		return "the aggregate"
@@ -462,6 +473,9 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds in
 		}
 		sound = false
 		n, at := p.node.get("aggregate"), p.path+".aggregate"
+		if n == nil {
+			n, at = p.node.get("reduce"), p.path+".reduce"
+		}
 		if i >= len(fields)-bounds && j < keys {
 			n, at = p.node.get("key-by"), p.path+".key-by"
 		}

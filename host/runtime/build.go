@@ -266,6 +266,10 @@ func (b *builder) step(s *job.Step) error {
 		l, r := &s.WindowJoin.Left, &s.WindowJoin.Right
 		return b.keyed(s, b.windowJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right})
+	case s.CoGroup != nil:
+		l, r := &s.CoGroup.Left, &s.CoGroup.Right
+		return b.keyed(s, b.coGroup,
+			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right})
 	case s.IntervalJoin != nil:
 		l, r := &s.IntervalJoin.Left, &s.IntervalJoin.Right
 		return b.keyed(s, b.intervalJoin,

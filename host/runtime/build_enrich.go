@@ -39,7 +39,7 @@ func (b *builder) enrich(s *job.Step) error {
 		return err
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
-	if o.caller, err = b.caller(f, guests.Options{}, o); err != nil {
+	if o.caller, err = b.caller(f, o); err != nil {
 		return err
 	}
 	if o.asker, err = b.config.Asker(s); err != nil {

@@ -223,26 +223,10 @@ func (b *builder) each(s *job.Step) error {
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	var err error
-	if o.caller, err = b.caller(f, guests.Options{}, o); err != nil {
+	if o.caller, err = b.caller(f, o); err != nil {
 		return err
 	}
 	t.op = o
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
-}
-
-// caller makes a function ready to be asked, in an instance of its own.
-func (b *builder) caller(f *job.Function, o guests.Options, role guests.Role) (*guests.Caller, error) {
-	instance, err := b.config.Guest(f)
-	if err != nil {
-		return nil, err
-	}
-	b.job.guests = append(b.job.guests, instance)
-	o.Function, o.Role, o.Outputs, o.Slots = uint32(f.Index), f.Role, f.OutputSchemas(), f.Slots()
-	o.OpsMax = min(frameOpsMax, 4*b.config.Limits.BatchRows)
-	c := guests.NewCaller(instance, o, role)
-	if _, err := c.Open(f.Parameters, f.Schemas()); err != nil {
-		return nil, &FunctionError{Function: f, Err: err}
-	}
-	return c, nil
 }

@@ -138,6 +138,10 @@ func (g *guest) result(r state.Ref, w window.Window) error {
 	return g.completeIfDue()
 }
 
+// forget has nothing to do: what stands in a cell of fixed width stays until the entry
+// is gone.
+func (*guest) forget(state.Ref) {}
+
 // discard has nothing to do: accumulators are fixed in width, and never held where
 // they are scratch.
 func (*guest) discard(state.Ref) {}
@@ -158,7 +162,7 @@ func (g *guest) watermark(t stream.EventTime) {
 }
 
 func (g *guest) retire(r state.Ref, w window.Window) {
-	if g.results.ledger != nil {
+	if g.results.keepsWindows() {
 		g.marks = append(g.marks, pendingMark{ops: len(g.ops), retires: true, ref: r, window: w})
 	}
 }
@@ -181,7 +185,7 @@ func (g *guest) passMarks(ops int) {
 		if m := &g.marks[n]; m.retires {
 			g.results.retire(g.backend.Key(m.ref), m.window)
 		} else {
-			g.out.batch.Mark(stream.MarkWatermark, int64(m.at))
+			g.results.watermark(g.out, m.at)
 		}
 		n++
 	}

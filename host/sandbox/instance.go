@@ -37,6 +37,7 @@ type Instance struct {
 	used   bool   // a call has ended: with FreshInstance, the next starts anew
 	cause  *Fault // why the instance is dead, or nil
 	opened []opening
+	states StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
 	random  uint64

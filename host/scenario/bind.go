@@ -60,6 +60,15 @@ func (m *modules) guest(f *job.Function) (runtime.Guest, error) {
 	return m.o.Guest(f, wasm)
 }
 
+// outputs opens a function whose input is any, for job.Options.
+func (m *modules) outputs(f *job.Function) (map[uint32]string, error) {
+	instance, err := m.guest(f)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.OutputsOf(instance, f)
+}
+
 // plan parses the scenario's job. An error of type Errors is about the scenario
 // itself; one of type job.Problems has its lines in the files that it names.
 func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
@@ -83,6 +92,9 @@ func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
 	if o.Manifest != nil {
 		options.Manifest = m.manifest
 	}
+	if o.Guest != nil {
+		options.Open = m.outputs
+	}
 	plan, err := job.Parse(text, options)
 	var problems job.Problems
 	if errors.As(err, &problems) {
@@ -93,12 +105,38 @@ func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
 		}
 		return nil, nil, problems
 	}
+	if err == nil && o.Twins != "" {
+		plan, err = s.twins(text, plan, o, options)
+	}
 	if err == nil && o.Parallelism > 0 {
 		other := *plan
 		other.Parallelism = min(o.Parallelism, plan.MaxParallelism)
 		plan = &other
 	}
 	return plan, m, err
+}
+
+// twins is the plan with twins in the place of built-in parts. A problem with it is not
+// the scenario's: lines of its text are nowhere to be found.
+func (s *Scenario) twins(text []byte, plan *job.Job, o *Options, options job.Options) (*job.Job, error) {
+	path := o.Twins
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(options.Dir, path)
+	}
+	manifest, err := options.Manifest(job.Module{Name: twinsModule, Path: path})
+	if err != nil {
+		return nil, fmt.Errorf("the twins %s: %w", o.Twins, err)
+	}
+	replaced, err := withTwins(text, plan, o.Twins, func(function string) bool { return manifest.FunctionIndex(function) >= 0 })
+	if err != nil {
+		return nil, err
+	}
+	options.File = "the job with twins"
+	plan, err = job.Parse(replaced, options)
+	if err != nil {
+		return nil, fmt.Errorf("with twins: %s\n%s", err.Error(), replaced) // not job.Problems
+	}
+	return plan, nil
 }
 
 // binding is what the lines of a script mean in the job.

@@ -23,6 +23,9 @@ type Options struct {
 	// RestartEvery restarts the job after every action and then gives it the same
 	// watermarks and the same idleness again.
 	RestartEvery bool
+	// Twins is the file of a module with which built-in parts are replaced, as
+	// udfs/twins/README.md tells; "": they are not.
+	Twins string
 	// Update asks for the file's text with the lines that the job did put out
 	// (Result.Updated) instead of a comparison.
 	Update bool
