@@ -11,15 +11,12 @@ var (
 	AnswerSchema = stream.MustSchema(
 		stream.Field{Name: "status", Type: stream.Type{Kind: stream.Int}}, text("headers"), bytes("body"), text("error"),
 	)
-	// MessageSchema is a record of a source or sink as it is outside.
-	MessageSchema = stream.MustSchema(bytes("value"), bytes("key"))
 )
 
-// The columns of RequestSchema, AnswerSchema and MessageSchema.
+// The columns of RequestSchema and AnswerSchema.
 const (
 	RequestMethod, RequestURL, RequestHeaders, RequestBody = 0, 1, 2, 3
 	AnswerStatus, AnswerHeaders, AnswerBody, AnswerError   = 0, 1, 2, 3
-	MessageValue, MessageKey                               = 0, 1
 )
 
 func text(name string) stream.Field {

@@ -100,8 +100,11 @@ func (p *producer) emitting(yield func(n *node, field string) bool) {
 
 // kind is what a producer is called.
 func (p *producer) kind() string {
-	if p.source != nil {
+	switch {
+	case p.source != nil:
 		return "source"
+	case p.step == nil:
+		return "sink"
 	}
 	return "step"
 }
