@@ -146,12 +146,19 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 func (m *modules) loadAll(plan *job.Job) error {
 	var all []*job.Function
 	for _, s := range plan.Sources {
-		if s.Timestamp != nil {
-			all = append(all, s.Timestamp)
+		for _, f := range []*job.Function{s.Timestamp, s.Decode} {
+			if f != nil {
+				all = append(all, f)
+			}
 		}
 	}
 	for _, s := range plan.Steps {
 		all = append(all, s.Functions...)
+	}
+	for _, s := range plan.Sinks {
+		if s.Encode != nil {
+			all = append(all, s.Encode)
+		}
 	}
 	for _, f := range all {
 		if _, err := m.load(f.Module); err != nil {
