@@ -48,11 +48,12 @@ func generate(root string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for path, write := range map[string]func(*definition) ([]byte, error){
-		"abi/abi_gen.go":                              writeABI,
-		"guest-sdk/go/internal/raw/raw_gen.go":        writeRaw,
-		"guest-sdk/go/internal/raw/raw_wasip1_gen.go": writeRawWasm,
-		"guest-sdk/c/wasmstream_abi.h":                writeC,
-		"abi/next/tables.md":                          writeTables,
+		"abi/abi_gen.go":                                           writeABI,
+		"guest-sdk/go/internal/raw/raw_gen.go":                     writeRaw,
+		"guest-sdk/go/internal/raw/raw_wasip1_gen.go":              writeRawWasm,
+		"guest-sdk/c/wasmstream_abi.h":                             writeC,
+		"abi/next/tables.md":                                       writeTables,
+		"flink/abi-host/src/main/java/org/wasmstream/abi/Abi.java": writeJava,
 	} {
 		if files[path], err = write(d); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
