@@ -54,6 +54,7 @@ func generate(root string) (map[string][]byte, error) {
 		"guest-sdk/c/wasmstream_abi.h":                             writeC,
 		"abi/next/tables.md":                                       writeTables,
 		"flink/abi-host/src/main/java/org/wasmstream/abi/Abi.java": writeJava,
+		"guest-sdk/rust/src/raw.rs":                                writeRust,
 	} {
 		if files[path], err = write(d); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

@@ -44,33 +44,36 @@ type vectorFrame struct {
 	Holds []held `json:"holds,omitempty"`
 }
 
-// suites are the guests with cases, and in which languages they are.
-var suites = []struct {
-	name      string
-	languages []string
-}{
-	{"delays", []string{"go", "c"}},
-	{"roles", []string{"c"}},
-	{"stores", []string{"c"}},
+// suites are the guests with cases.
+var suites = []string{"delays", "roles", "stores"}
+
+// languagesOf are those that a suite is written in: its folders.
+func languagesOf(root, suite string) (languages []string) {
+	for _, l := range []string{"go", "c", "rust"} {
+		if _, err := os.Stat(filepath.Join(root, "udfs", suite, l)); err == nil {
+			languages = append(languages, l)
+		}
+	}
+	return languages
 }
 
 // writeVectors writes vectors from cases, and those for misbehaving guests.
 func writeVectors(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, s := range suites {
-		m, cases, err := readSuite(root, s.name)
+	for _, name := range suites {
+		m, cases, err := readSuite(root, name)
 		if err != nil {
 			return nil, err
 		}
-		out := vectorFile{Comment: "Generated from udfs/" + s.name + "/cases.txt; do not edit."}
-		if out.Manifest, err = os.ReadFile(filepath.Join(root, manifestOf(s.name))); err != nil {
+		out := vectorFile{Comment: "Generated from udfs/" + name + "/cases.txt; do not edit."}
+		if out.Manifest, err = os.ReadFile(filepath.Join(root, manifestOf(name))); err != nil {
 			return nil, err
 		}
 		for _, c := range cases {
 			l := layout{f: m.Functions[c.function], c: &c}
 			v := vector{Name: c.name, Function: c.function}
-			for _, language := range s.languages {
-				v.Modules = append(v.Modules, s.name+"-"+language)
+			for _, language := range languagesOf(root, name) {
+				v.Modules = append(v.Modules, name+"-"+language)
 			}
 			if c.open.fails || len(c.steps) > 0 && c.steps[len(c.steps)-1].fails {
 				v.Fault = abi.FaultFailed.String()
@@ -88,7 +91,7 @@ func writeVectors(root string) (map[string][]byte, error) {
 			single.Frames = l.frames(1)
 			out.Vectors = append(out.Vectors, v, single)
 		}
-		if files["abi/next/vectors/"+s.name+".json"], err = marshal(out); err != nil {
+		if files["abi/next/vectors/"+name+".json"], err = marshal(out); err != nil {
 			return nil, err
 		}
 	}

@@ -143,13 +143,20 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 	return loaded, nil
 }
 
-// loadAll compiles the modules that the job's steps name.
+// loadAll compiles the modules whose functions the job calls.
 func (m *modules) loadAll(plan *job.Job) error {
+	var all []*job.Function
+	for _, s := range plan.Sources {
+		if s.Timestamp != nil {
+			all = append(all, s.Timestamp)
+		}
+	}
 	for _, s := range plan.Steps {
-		for _, f := range s.Functions() {
-			if _, err := m.load(f.Module); err != nil {
-				return err
-			}
+		all = append(all, s.Functions...)
+	}
+	for _, f := range all {
+		if _, err := m.load(f.Module); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -99,22 +99,40 @@ func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (
 func (r *recorder) choose(f *RecordFlags, plan *job.Job) error {
 	var steps []string
 	functions := 0
-	for _, s := range plan.Steps {
-		steps = append(steps, s.Name)
-		for _, function := range s.Functions() {
-			if f.RecordStep != "" && s.Name != f.RecordStep {
-				continue
-			}
-			functions++
+	add := func(step string, all ...*job.Function) error {
+		steps = append(steps, step)
+		if f.RecordStep != "" && step != f.RecordStep {
+			return nil
+		}
+		functions += len(all)
+		for _, function := range all {
 			key, reads, err := keyRow(f.RecordKey, function)
 			if err != nil {
 				return fmt.Errorf("--record-key: the key of %s is (%s): %w", function.Name, strings.Join(function.Key.Names(), ", "), err)
 			}
 			if reads {
-				r.of[function] = recorded{s.Name, key}
+				r.of[function] = recorded{step, key}
+			}
+		}
+		return nil
+	}
+	for _, s := range plan.Sources {
+		if s.Timestamp != nil {
+			if err := add(s.Name, s.Timestamp); err != nil {
+				return err
 			}
 		}
 	}
+	for _, s := range plan.Steps {
+		if err := add(s.Name, s.Functions...); err != nil {
+			return err
+		}
+	}
+	return r.chosen(f, functions, steps)
+}
+
+// chosen says why there is nothing to record, if that is so.
+func (r *recorder) chosen(f *RecordFlags, functions int, steps []string) error {
 	switch near := stream.Nearest(f.RecordStep, steps); {
 	case functions == 0 && f.RecordStep == "":
 		return errors.New("--record: the job has no functions of modules")

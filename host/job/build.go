@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -45,6 +46,7 @@ type producer struct {
 	output    *stream.Schema // all columns; nil if it is not known because of a problem
 	extras    []*extra
 	functions []called           // those that are bound
+	keyed     *producer          // the step before it that computes its key; nil: its key is columns
 	keys      [2][]int           // of a join: columns of its sides
 	used      bool               // someone reads the main output
 	changing  bool               // the main output may have changes
@@ -80,6 +82,7 @@ type extra struct {
 	field  string
 	node   *node
 	used   bool
+	failed bool // it has records that a function failed on, or that could not be decoded
 }
 
 // sinkInfo is a sink while the plan is built.
@@ -232,9 +235,8 @@ func (b *builder) buildSources() {
 				p.endless = s.Name
 			}
 		}
-		if text(e.value.get("on-error")) == "skip" {
-			s.OnError = Skip
-		}
+		s.OnError = OnError(wordIndex(e.value.get("on-error"), errorWords[:]))
+		p.declareFailed()
 		s.Schema = b.schema(e.value.get("schema"))
 		p.output = s.Schema
 		b.metadata(p)
@@ -275,6 +277,11 @@ func (b *builder) eventTime(p *producer) {
 	at := p.path + ".event-time"
 	if s.IngestionTime {
 		b.wrong(n, at, "event-time and ingestion-time exclude each other: a record has one time")
+	}
+	if n.form == mappingForm {
+		reads := &side{shown: "The source " + p.name, path: at, input: p.output}
+		s.Timestamp = b.function(p, call{node: n, path: at, field: "event-time", roles: []string{abi.RoleTimestamp}, sides: []*side{reads}})
+		return
 	}
 	if text(n) == "" || p.output == nil {
 		return

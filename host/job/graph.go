@@ -37,6 +37,8 @@ func (r *ref) changing() bool {
 		return false
 	case r.extra != nil && r.extra.of != nil:
 		return r.extra.of.changing != ""
+	case r.extra != nil && r.extra.failed:
+		return false
 	}
 	return r.from.changing
 }
@@ -51,6 +53,7 @@ func (b *builder) declareSteps() {
 			return
 		}
 		p := &producer{name: e.key, path: path, node: e.value, step: &Step{Name: e.key, Line: e.line}, event: -1}
+		b.declareKey(p)
 		b.declare(p)
 		b.producers[e.key] = p
 		b.order = append(b.order, p)
@@ -67,7 +70,7 @@ func (b *builder) declareSteps() {
 // resolveAll looks up what every step and sink reads.
 func (b *builder) resolveAll() {
 	for _, p := range b.order {
-		if p.step == nil {
+		if p.step == nil || p.operation == keyOperation {
 			continue
 		}
 		switch {
@@ -79,8 +82,15 @@ func (b *builder) resolveAll() {
 			}
 			continue
 		}
-		p.sides[0].refs = b.resolveFrom(p.node.get("from"), p.sides[0].path)
-		p.step.From = p.sides[0].streams()
+		to := p
+		if q := p.keyed; q != nil {
+			// It is read by the step that computes the key, and that by this one.
+			p.sides[0].refs = []ref{{StreamRef: StreamRef{Name: q.name}, from: q, node: p.node.get("from"), path: p.sides[0].path}}
+			p.step.From = p.sides[0].streams()
+			to = q
+		}
+		to.sides[0].refs = b.resolveFrom(p.node.get("from"), p.sides[0].path)
+		to.step.From = to.sides[0].streams()
 	}
 	for _, s := range b.sinks {
 		s.refs = b.resolveFrom(s.node.get("from"), s.path+".from")
@@ -124,18 +134,10 @@ func (b *builder) resolveRef(n *node, path string) ref {
 		return r
 	case !dotted:
 		p.used = true
-	case output == reservedOutput:
-		b.later(n.line, n.column, path, "The output %s, of records that a function failed on, is not offered yet", n.text)
-		return r
-	case p.source != nil:
-		b.wrong(n, path, "%s is a source, and a source has no other outputs; write %s", name, name)
-		return r
 	default:
 		i := slices.IndexFunc(p.extras, func(x *extra) bool { return x.name == output })
 		if i < 0 {
-			if !b.mayHaveOutputs(p) {
-				b.wrong(n, path, "The step %s has no output %s; %s", name, quote(output), p.knownOutputs(n.text))
-			}
+			b.unknownOutput(p, n, output, path)
 			return r
 		}
 		r.extra = p.extras[i]
@@ -143,6 +145,19 @@ func (b *builder) resolveRef(n *node, path string) ref {
 	}
 	r.from = p
 	return r
+}
+
+func (b *builder) unknownOutput(p *producer, n *node, output, path string) {
+	switch {
+	case output == reservedOutput && p.source != nil:
+		b.wrong(n, path, "The output %s has the records of %s that cannot be decoded; its on-error must be dead-letter for that", n.text, p.name)
+	case output == reservedOutput:
+		b.wrong(n, path, "The output %s has the records that a function of %s failed on; its on-fault must be dead-letter for that", n.text, p.name)
+	case p.source != nil:
+		b.wrong(n, path, "%s is a source, and a source has no other outputs; write %s", p.name, p.name)
+	case !b.mayHaveOutputs(p):
+		b.wrong(n, path, "The step %s has no output %s; %s", p.name, quote(output), p.knownOutputs(n.text))
+	}
 }
 
 // knownOutputs ends a sentence about an output that a step does not have.
@@ -322,6 +337,8 @@ func (b *builder) warnUnused() {
 		for _, x := range p.extras {
 			switch {
 			case x.used:
+			case x.failed:
+				b.warn(x.node, x.field, "Nobody reads the output %s.%s, so records that fail are only counted", p.name, x.name)
 			case x.of != nil:
 				b.warn(x.node, x.field, "Nobody reads the output %s.%s, so late records are only counted", p.name, x.name)
 			default:

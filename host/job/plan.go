@@ -109,27 +109,27 @@ type Source struct {
 	EventTime     int              // column of Output that holds the event time, -1 if none does
 	IngestionTime bool             // records are stamped as they are read
 	RecordTime    bool             // a record's event time is its Kafka timestamp: there is no event-time column and no ingestion-time
+	Timestamp     *Function        // of the role timestamp: it says the record's event time; there is no event-time column
 	Watermark     *Watermark       // nil: only the end of input moves time
 	OnError       OnError
 	Line          int
 }
 
-// OnError says what a source does with a record that it cannot decode.
+// OnError says what becomes of a record that a source cannot decode, or that a step's
+// function fails on.
 type OnError uint8
 
-// The choices of on-error.
+// The choices of on-error and on-fault.
 const (
-	Fail OnError = iota // the job fails
-	Skip                // the record is counted, reported and left out
+	Fail       OnError = iota // the job fails
+	DeadLetter                // the record is counted and goes to the output failed, of FailedSchema
+	Skip                      // the record is counted, reported and left out
 )
 
 // String is the choice as the job file writes it.
-func (e OnError) String() string {
-	if e == Skip {
-		return "skip"
-	}
-	return "fail"
-}
+func (e OnError) String() string { return errorWords[e] }
+
+var errorWords = [...]string{Fail: "fail", DeadLetter: "dead-letter", Skip: "skip"}
 
 // Connector is what a source reads or a sink writes; exactly one field is set.
 type Connector struct {
@@ -178,6 +178,7 @@ type Watermark struct {
 	MaxOutOfOrderness int64 // ms; 0 unless Bounded
 	IdleTimeout       int64 // ms; 0: a source is never idle
 	OnEvent           bool  // after every record, instead of periodically
+	Punctuated        bool  // where Source.Timestamp says so, instead of following from the records' times
 	Alignment         *Alignment
 }
 
@@ -242,19 +243,28 @@ func (r StreamRef) String() string {
 // Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin and
 // Process is set; without any it is a union or pass-through.
 type Step struct {
-	Name          string         // its uid in checkpoints
-	From          []StreamRef    // nil for a step with two sides
-	Input         *stream.Schema // of each stream in From; nil for a step with two sides
-	KeyBy         []int          // columns of Input; nil unless Window or Process
-	Window        *Window
-	WindowJoin    *WindowJoin
-	CoGroup       *CoGroup
-	IntervalJoin  *IntervalJoin
-	Process       *Process
+	Name         string         // its uid in checkpoints
+	From         []StreamRef    // nil for a step with two sides
+	Input        *stream.Schema // of each stream in From; nil for a step with two sides
+	KeyBy        []int          // columns of Input; nil unless Window or Process
+	Window       *Window
+	WindowJoin   *WindowJoin
+	CoGroup      *CoGroup
+	IntervalJoin *IntervalJoin
+	Process      *Process
+	// Each, of the role map, filter or flat-map, takes each record by itself. Of the role
+	// key it puts the key behind the columns of Pass: the step that is keyed by it reads
+	// the result.
+	Each          *Function
+	Pass          []int          // columns of Input; only of the role key
+	Computed      int            // so many of Input's last columns are a key that a function computed; a late output is without them
+	Functions     []*Function    // all that the step calls, wherever they stand
+	OnFault       OnError        // what becomes of records that they fail on
+	FaultRate     float64        // a larger share of the last records may not fail; valid unless OnFault is Fail
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)
-	Output        *stream.Schema // of the main output; a late output has its input's
+	Output        *stream.Schema // of the main output; a late output has its input's, named outputs their function's
 	Line          int
 }
 
@@ -316,6 +326,11 @@ type Window struct {
 	Apply        *Function // what it emits is what the step puts out
 }
 
+// KeepsRecords says that Apply gets all records of a firing.
+func (w *Window) KeepsRecords() bool {
+	return w.Function == nil && w.Reduce == nil && len(w.Aggregates) == 0
+}
+
 // WindowFunctions are the functions that stand in the place of built-in parts, where
 // Options says that there is one.
 type WindowFunctions struct {
@@ -328,33 +343,6 @@ func (w *WindowFunctions) All() (list []*Function) {
 		if f != nil {
 			list = append(list, f)
 		}
-	}
-	return list
-}
-
-// Functions are all functions of the step.
-func (s *Step) Functions() (list []*Function) {
-	add := func(some ...*Function) {
-		for _, f := range some {
-			if f != nil {
-				list = append(list, f)
-			}
-		}
-	}
-	switch {
-	case s.Window != nil:
-		add(s.Window.Functions.All()...)
-		add(s.Window.Function, s.Window.Reduce, s.Window.Apply)
-	case s.WindowJoin != nil:
-		add(s.WindowJoin.Functions.All()...)
-		add(s.WindowJoin.Function)
-	case s.CoGroup != nil:
-		add(s.CoGroup.Functions.All()...)
-		add(s.CoGroup.Function)
-	case s.IntervalJoin != nil:
-		add(s.IntervalJoin.Function)
-	case s.Process != nil:
-		add(s.Process.Function)
 	}
 	return list
 }

@@ -172,9 +172,20 @@ func (u *pruner) step(p *producer) {
 		}
 		in.use(s.gap, s.trigger, s.evictor)
 	}
+	if q := p.keyed; q != nil && p.late(nil) != "" {
+		u.out[q].useAll() // a late record is what came, without the key
+	}
 	u.functions(p)
 	w := p.step.Window
-	if w == nil && !p.isJoin() && !p.isProcess() {
+	switch {
+	case p.operation == keyOperation:
+		u.key(p)
+		return
+	case p.operation == mapOperation || p.operation == flatMapOperation:
+		u.out[p] = newClass(p.output)
+		u.out[p].useAll() // what there is in it is the function's to say
+		return
+	case w == nil && !p.isJoin() && !p.isProcess():
 		u.out[p] = u.in[p.sides[0]]
 		return
 	}
@@ -211,6 +222,16 @@ func (u *pruner) step(p *producer) {
 		in.use(a.Column)
 	}
 	out.useAll() // a window puts out all that it computes
+}
+
+// key: the columns of the record are passed on as far as they are used, as by a join.
+func (u *pruner) key(p *producer) {
+	in, out := u.in[p.sides[0]], newClass(p.output)
+	u.out[p] = out
+	out.feeds = []feed{{0, in}}
+	for i := p.sides[0].input.Len(); i < p.output.Len(); i++ {
+		out.use(i)
+	}
 }
 
 // spread takes demand through joins, from what is used of their outputs to
@@ -269,6 +290,10 @@ func (u *pruner) settle(p *producer) {
 		if len(p.sides) == 1 {
 			step.Input = in.pruned
 			in.move(step.KeyBy)
+			step.Pass = passed(p, in, out)
+			if p.keyed != nil {
+				step.Computed = len(step.KeyBy)
+			}
 			continue
 		}
 		plan := step.Sides()[i]
@@ -304,6 +329,19 @@ func (p *producer) makesRows() bool {
 	return s.CoGroup != nil || s.WindowJoin != nil && s.WindowJoin.Function != nil || s.IntervalJoin != nil && s.IntervalJoin.Function != nil
 }
 
+// passed are the columns that a step passes on which computes a key.
+func passed(p *producer, in, out *class) (columns []int) {
+	if p.operation != keyOperation {
+		return nil
+	}
+	for column, at := range in.at {
+		if out.at[column] >= 0 {
+			columns = append(columns, at)
+		}
+	}
+	return columns
+}
+
 // functions notes what functions take, and the rows that they put out.
 func (u *pruner) functions(p *producer) {
 	for _, x := range p.extras {
@@ -333,6 +371,9 @@ func (u *pruner) read(p *producer, s *side) *class {
 // settleFunctions sets the columns that functions take.
 func (u *pruner) settleFunctions(p *producer) {
 	for _, f := range p.functions {
+		if p.step != nil {
+			p.step.Functions = append(p.step.Functions, f.function)
+		}
 		for i, s := range f.sides {
 			if in := u.read(p, s); in != nil {
 				in.project().move(f.function.Inputs[i].Columns)

@@ -55,6 +55,9 @@ func (s *Source) render(b *strings.Builder) {
 	if s.EventTime >= 0 {
 		fmt.Fprintf(b, "  event time %s\n", s.Output.Fields()[s.EventTime].Name)
 	}
+	if s.Timestamp != nil {
+		s.Timestamp.render(b, s.Output)
+	}
 	if s.IngestionTime {
 		b.WriteString("  event time is when a record is read\n")
 	}
@@ -74,10 +77,12 @@ func (w *Watermark) render(b *strings.Builder) {
 	if w.OnEvent {
 		emit = "on event"
 	}
-	switch w.Strategy {
-	case NoWatermarks:
+	switch {
+	case w.Punctuated:
+		b.WriteString("  watermark as the function says")
+	case w.Strategy == NoWatermarks:
 		b.WriteString("  no watermark before the end")
-	case Monotonous:
+	case w.Strategy == Monotonous:
 		fmt.Fprintf(b, "  watermark of records in order, %s", emit)
 	default:
 		fmt.Fprintf(b, "  watermark %s behind, %s", formatDuration(w.MaxOutOfOrderness), emit)
@@ -141,6 +146,15 @@ func (s *Step) render(b *strings.Builder) {
 	if s.IgnoreChanges {
 		b.WriteString("  changes are taken as plain records\n")
 	}
+	if s.Each != nil {
+		s.Each.render(b, s.Input)
+	}
+	if s.Pass != nil {
+		fmt.Fprintf(b, "  the key stands behind %s\n", columns(s.Input, s.Pass))
+	}
+	if s.OnFault != Fail {
+		fmt.Fprintf(b, "  on fault %s, up to a rate of %g\n", s.OnFault, s.FaultRate)
+	}
 	if s.Window != nil {
 		s.renderWindow(b)
 	}
@@ -178,7 +192,7 @@ func (s *Step) renderFunctions(b *strings.Builder) {
 	if sides := s.Sides(); sides != nil {
 		inputs = []*stream.Schema{sides[0].Input, sides[1].Input}
 	}
-	for _, f := range s.Functions() {
+	for _, f := range s.Functions {
 		if w := s.Window; w != nil && f == w.Apply && (w.Function != nil || w.Reduce != nil || len(w.Aggregates) > 0) {
 			f.render(b, f.Inputs[0].Schema)
 			continue

@@ -6,7 +6,10 @@ import "math"
 // tell: it has the better words.
 var stepShape = &shape{what: isFields, fields: []field{
 	fromField,
-	{name: "key-by", doc: "The columns that records are grouped by.", shape: columnsShape},
+	{name: "map", doc: "A Wasm function that makes one row of each record.", shape: wasmShape},
+	{name: "filter", doc: "A Wasm function that keeps a record or drops it.", shape: wasmShape},
+	{name: "flat-map", doc: "A Wasm function that makes any number of rows of each record.", shape: wasmShape},
+	{name: "key-by", doc: "The columns that records are grouped by, or a Wasm function of the role key that computes them.", shape: keyShape},
 	{name: "window", doc: "Group a key's records; needs key-by and aggregate, or window-join.", shape: windowShape},
 	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
 	{name: "reduce", doc: "Instead of aggregate: a function that makes one record of two; the result is a record.", shape: wasmShape},
@@ -17,7 +20,8 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "window-join", doc: "Pair the rows of two streams that have equal keys and are in the same window; needs window.", shape: windowJoinShape},
 	{name: "output", doc: "What a window puts out when it fires again: append (a row per firing; the default), update (the row before is taken back: -U, +U), changelog (as update, and rows of sessions that merged are deleted: -D) or complete (all retained results of the key, as one replaceable set).", shape: &shape{what: isWord, words: outputWords[:]}},
 	{name: "combine", doc: "How the watermarks of several inputs become one: min (the default), or max, which waits for none of them and makes late what comes from those behind.", shape: &shape{what: isWord, words: []string{"min", "max"}}},
-	{name: "on-fault", later: true},
+	{name: "on-fault", doc: "What becomes of a record that a function of the step fails on: the job fails (fail; the default), dead-letter (it goes to the output STEP.failed), or skip it, count and report.", shape: &shape{what: isWord, words: errorWords[:]}},
+	{name: "fault-rate", doc: "With on-fault: the job fails when more than this share of the last 10,000 records of a task have failed, and at least 100; 1: never. Default 0.1.", shape: &shape{what: isNumber, least: 0, most: 1}},
 	{name: "changes", doc: "ignore: take changes (-U, +U, -D) as plain records.", shape: &shape{what: isWord, words: []string{"ignore"}}},
 }}
 
@@ -142,6 +146,21 @@ var wasmShape = &shape{what: isFields, fields: []field{
 }}
 
 var withField = field{name: "with", doc: "The function's parameters.", shape: &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}}
+
+// callOr is a function, or what else may stand in its place.
+func callOr(other *shape) *shape {
+	return &shape{what: isEither, either: []*shape{other, wasmShape}, choose: func(n *node) *shape {
+		if n.form == mappingForm {
+			return wasmShape
+		}
+		return other
+	}}
+}
+
+var (
+	keyShape       = callOr(columnsShape)
+	eventTimeShape = callOr(columnShape)
+)
 
 // aggregateShape: an output column cannot be called wasm.
 var aggregateShape = &shape{what: isEither, either: []*shape{callsShape, wasmShape}, choose: func(n *node) *shape {

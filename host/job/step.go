@@ -18,7 +18,7 @@ const (
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
 var operations = []string{
-	windowOperation, intervalJoinOperation, windowJoinOperation, coGroupOperation,
+	windowOperation, intervalJoinOperation, windowJoinOperation, coGroupOperation, mapOperation, filterOperation, flatMapOperation,
 	processOperation, coProcessOperation, broadcastProcessOperation,
 }
 
@@ -66,7 +66,11 @@ func (b *builder) declare(p *producer) {
 	}
 	switch p.operation {
 	case windowOperation:
-		add("late-output", p.sides[0])
+		late := p.sides[0]
+		if p.keyed != nil {
+			late = p.keyed.sides[0] // without the key
+		}
+		add("late-output", late)
 	case intervalJoinOperation:
 		add("late-left", p.sides[0])
 		add("late-right", p.sides[1])
@@ -76,6 +80,7 @@ func (b *builder) declare(p *producer) {
 			p.extras = append(p.extras, &extra{name: o.GetName(), field: p.path + at + ".wasm", node: n.get("wasm")})
 		}
 	}
+	p.declareFailed()
 }
 
 // emitting goes through the functions of a step that may have named outputs, and the
@@ -114,6 +119,9 @@ func (p *producer) settleOutputs(f *Function) {
 
 // late is the name of the output for what comes too late of a side, "" without.
 func (p *producer) late(of *side) string {
+	if p.keyed != nil {
+		of = p.keyed.sides[0]
+	}
 	for _, x := range p.extras {
 		if x.of == of {
 			return x.name
@@ -153,11 +161,17 @@ func (b *builder) look(s *side) {
 		if s.endless == "" {
 			s.endless = r.from.endless
 		}
-		if (r.extra == nil || r.extra.of == nil) && r.from.timeless != "" {
+		switch {
+		case r.extra != nil && r.extra.failed && r.from.source != nil:
+			s.timeless = r.String()
+		case (r.extra == nil || r.extra.of == nil) && r.from.timeless != "":
 			s.timeless = r.from.timeless
 		}
 		if r.changing() && s.changing == "" {
 			s.changing = r.String()
+			if r.from.operation == keyOperation {
+				s.changing = r.from.sides[0].changing
+			}
 		}
 	}
 }
@@ -178,10 +192,17 @@ func (b *builder) buildStep(p *producer) {
 	b.checkOutputs(p)
 	b.combine(p)
 	p.step.IgnoreChanges = text(p.node.get("changes")) == "ignore"
+	defer b.faultPolicy(p)
 	if !sound {
 		return
 	}
 	switch p.operation {
+	case keyOperation:
+		b.buildKey(p)
+		return
+	case mapOperation, filterOperation, flatMapOperation:
+		b.buildEach(p)
+		return
 	case windowOperation:
 		b.buildWindow(p)
 	case windowJoinOperation:
@@ -256,8 +277,11 @@ func (b *builder) checkOperation(p *producer) bool {
 		return b.checkJoin(p)
 	case p.isProcess():
 		return b.checkProcess(p)
-	case !n.has("from"):
+	case !n.has("from") && p.keyed == nil: // of the step that computes its key it is told
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
+	}
+	if p.isEach() {
+		return b.checkEach(p)
 	}
 	if window := n.get(windowOperation); window != nil {
 		return window.ok
@@ -299,7 +323,7 @@ func (b *builder) checkJoin(p *producer) bool {
 // checkOutputs wants names that can be told apart.
 func (b *builder) checkOutputs(p *producer) {
 	for i, x := range p.extras {
-		if x.name == reservedOutput {
+		if x.name == reservedOutput && !x.failed {
 			b.wrong(x.node, x.field, "The output name %s is reserved for records that a function failed on; %s needs another one", reservedOutput, last(x.field))
 		}
 		j := slices.IndexFunc(p.extras[:i], func(y *extra) bool { return x.name == y.name })
@@ -327,6 +351,10 @@ func (b *builder) keyBy(p *producer) []stream.Field {
 		return nil
 	}
 	var keys []stream.Field
+	if p.keyed != nil {
+		p.step.KeyBy, keys = p.computedKey()
+		return keys
+	}
 	p.step.KeyBy, keys = b.key(p.sides[0], n, at)
 	return keys
 }

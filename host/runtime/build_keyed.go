@@ -55,7 +55,7 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 		return nil, nil, err
 	}
 	var err error
-	if w.Function == nil && w.Reduce == nil && len(w.Aggregates) == 0 {
+	if w.KeepsRecords() {
 		o.contents, err = b.bareApply(s, n, o)
 	} else {
 		o.contents, err = b.condensed(s, n, o)

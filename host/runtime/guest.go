@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -14,18 +15,7 @@ import (
 )
 
 // Guest is an instance of a module; *sandbox.Instance is one.
-type Guest interface {
-	// Open performs the opening call of a function.
-	Open(function uint32, frame []byte) (effects []byte, err error)
-	// In gives room for a frame in the guest's memory.
-	In(size int) (frame []byte, pointer uint32, err error)
-	// Call performs the frame at pointer, and Frame is what it is like after.
-	Call(function, pointer uint32, length int) (effects []byte, err error)
-	Frame() []byte
-	// Rebuild makes a dead instance usable again; it opens what was open.
-	Rebuild() error
-	Close() error
-}
+type Guest = guests.Instance
 
 // guest is the aggregator of a Wasm function. It puts ops off until a frame is
 // due: the end of a batch, or frameOpsMax. What the guest did to the slots is

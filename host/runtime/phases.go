@@ -37,7 +37,8 @@ type phases struct {
 	decided bool // acts of the present rows wait, or have been carried out
 	batch   *stream.Batch
 	side    side
-	to      int // the rows that were decided about end here
+	to      int   // the rows that were decided about end here
+	err     error // what the row behind them fails with
 }
 
 // act is an effect of the core that waits, with the entries that it is about.
@@ -73,16 +74,20 @@ func (o *windowOperator) phasedRows(s side, b *stream.Batch, from, to int) (int,
 		return from, err
 	}
 	p.decided = false
-	return p.to, nil
+	return p.to, p.err
 }
 
-// decide is the phases up to the trigger's; it returns where it stopped.
+// decide is the phases up to the trigger's; it returns where it stopped. A row that
+// fails is the last: what those before it lead to is done first.
 func (o *windowOperator) decide(from, to int) (next int, err error) {
 	p := o.phases
 	if p.assigner != nil {
 		to = min(to, from+actsMax)
 		if err := p.assigner.ask(p.side, p.batch, from, to, o.facts.Now); err != nil {
 			return from, err
+		}
+		if p.assigner.failed.err != nil {
+			to = from + p.assigner.failed.at
 		}
 	}
 	for next = from; next < to && len(p.acts) < actsMax; next++ {
@@ -91,8 +96,12 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 			given = p.assigner.of(next - from)
 		}
 		if err := o.decideRow(next, given); err != nil {
-			return from, o.failed(err, "the record of", p.batch.Time(next))
+			p.err = o.failed(err, "the record of", p.batch.Time(next))
+			break
 		}
+	}
+	if p.assigner != nil && p.err == nil && next == to {
+		p.err = p.assigner.failed.err
 	}
 	return next, o.ask()
 }
@@ -228,7 +237,10 @@ func (o *windowOperator) perform(a *act) error {
 // answer does what the trigger's function answered.
 func (o *windowOperator) answer(a *act) error {
 	t := o.phases.trigger
-	wishes, decision := t.next()
+	wishes, decision, err := t.next()
+	if err != nil {
+		return err
+	}
 	for _, w := range wishes {
 		if w.deletes {
 			o.backend.DeleteTimer(w.domain, w.at, a.ref)

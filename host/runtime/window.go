@@ -68,6 +68,8 @@ type StepStats struct {
 	// LateByMax counts those of Late that are late only because the step's combine
 	// is max: the lowest watermark of its inputs would have let them in.
 	LateByMax atomic.Int64
+	// Faults counts records that a function failed on, and that were left out.
+	Faults atomic.Int64
 }
 
 // combines is an operator that can tell which records combine: max has lost.

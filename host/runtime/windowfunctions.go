@@ -51,7 +51,21 @@ type assigner struct {
 	inputs  functionInputs
 	windows []window.Window // of all records
 	ends    []int           // by record: where its windows end
+	failed  firstFailure
 	fault   func(op int, err error) error
+}
+
+// firstFailure is the first op of a run of records that fails the step. What the records
+// before it lead to is done first.
+type firstFailure struct {
+	at  int
+	err error // nil: there is none
+}
+
+func (f *firstFailure) note(at int, err error) {
+	if f.err == nil && err != nil {
+		*f = firstFailure{at, err}
+	}
 }
 
 // stateless is the part of a role that has no slots.
@@ -79,13 +93,14 @@ func (a *assigner) Done(int) error {
 
 // Fault leaves the record without windows, unless the step is to fail.
 func (a *assigner) Fault(op int, err error) error {
+	a.failed.note(len(a.ends), a.fault(op, err))
 	a.ends = append(a.ends, len(a.windows))
-	return a.fault(len(a.ends)-1, err)
+	return nil
 }
 
 // ask asks for the windows of rows from..to of a batch.
 func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) error {
-	a.windows, a.ends = a.windows[:0], a.ends[:0]
+	a.windows, a.ends, a.failed = a.windows[:0], a.ends[:0], firstFailure{}
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
 	for i := from; i < to; i++ {
 		ctx.Time = int64(b.Time(i))
@@ -120,6 +135,7 @@ type trigger struct {
 	answers  []triggerAnswer
 	decision uint32 // of the op whose effects are being taken
 	taken    int    // answers that were taken
+	failed   firstFailure
 }
 
 // timerWish is a timer that a trigger sets or deletes.
@@ -167,23 +183,28 @@ func (t *trigger) Done(int) error {
 
 // Fault leaves the window as it is, unless the step is to fail.
 func (t *trigger) Fault(op int, err error) error {
-	t.decision = 0
+	t.failed.note(len(t.answers), t.fault(op, err))
 	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes)})
-	return t.fault(len(t.answers)-1, err)
+	return nil
 }
 
 // reset forgets answers that were taken.
-func (t *trigger) reset() { t.wishes, t.answers, t.taken = t.wishes[:0], t.answers[:0], 0 }
+func (t *trigger) reset() {
+	t.wishes, t.answers, t.taken, t.failed = t.wishes[:0], t.answers[:0], 0, firstFailure{}
+}
 
 // next is the next answer.
-func (t *trigger) next() (wishes []timerWish, decision uint32) {
+func (t *trigger) next() (wishes []timerWish, decision uint32, err error) {
+	if t.failed.err != nil && t.failed.at == t.taken {
+		return nil, 0, t.failed.err
+	}
 	from := 0
 	if t.taken > 0 {
 		from = t.answers[t.taken-1].wishes
 	}
 	a := t.answers[t.taken]
 	t.taken++
-	return t.wishes[from:a.wishes], a.decision
+	return t.wishes[from:a.wishes], a.decision, nil
 }
 
 // question adds what the core asks. Row and time are of the record that led to it;
