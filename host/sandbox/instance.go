@@ -28,6 +28,7 @@ type Instance struct {
 	memory   api.Memory
 	in, call api.Function
 	stack    [3]uint64
+	meters   meters
 
 	// The frame of the last In.
 	pointer, size uint32
@@ -37,6 +38,7 @@ type Instance struct {
 	used   bool   // a call has ended: with FreshInstance, the next starts anew
 	cause  *Fault // why the instance is dead, or nil
 	opened []opening
+	ops    int // of the next frame; 0: not told
 
 	// What host functions keep; begin resets it.
 	random  uint64
@@ -65,6 +67,7 @@ func (i *Instance) start() error {
 		return i.die(&Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: "instantiation", Function: noFunction, Message: err.Error()})
 	}
 	i.guest, i.memory, i.cause, i.used = guest, guest.Memory(), nil, false
+	i.meters.find(guest, &i.module.options)
 	i.pointer, i.size = 0, 0
 	i.in, i.call = guest.ExportedFunction(abi.ExportIn), guest.ExportedFunction(abi.ExportCall)
 	initialize := guest.ExportedFunction(abi.ExportInitialize)
@@ -87,9 +90,13 @@ func (i *Instance) enter(f api.Function, stack []uint64, entry string, function 
 	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
 	i.stderr = i.stderr[:0]
 	i.busy = true
+	i.refuel(entry)
 	err := f.CallWithStack(i.ctx, stack)
-	if err != nil {
+	switch {
+	case err != nil:
 		err = i.fault(entry, function, err)
+	case entry != abi.ExportIn && i.meters.left() < 0:
+		err = i.die(i.outOfFuel(entry, function)) // what it did last was not looked at any more
 	}
 	i.settle()
 	i.busy = false
