@@ -4,6 +4,7 @@
 GO       ?= go
 FUZZTIME ?= 30s
 HISTORIES ?= 10000
+ANSWERS  ?= 10000000
 N        ?= 500
 RUNS     ?= 5
 SEED     ?= 1
@@ -15,7 +16,7 @@ MODULES := . guest-sdk/go $(wildcard udfs/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
+.PHONY: help test check vulnerabilities race fuzz answers fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -64,6 +65,9 @@ fuzz: ## each fuzz target for FUZZTIME=30s
 	  done; \
 	done
 
+answers: ## ANSWERS=10000000 answers of guests that are nearly sound: faults with a kind, never a panic
+	WASMSTREAM_ANSWERS=$(ANSWERS) $(GO) test -count 1 -run '^TestAnswers$$' -timeout 3h ./host/guest
+
 fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300 of its answers against Flink (needs Java and Maven)
 	WASMSTREAM_HISTORIES=$(HISTORIES) $(GO) test -count 1 -run FuzzWindows -timeout 60m ./host/internal/reference
 	@if [ -x "$(ORACLE)" ] && command -v java >/dev/null; then \
@@ -89,8 +93,8 @@ sim: ## SEEDS=10000 jobs in a world that fails as seeds say, KAFKA_SEEDS=200 of 
 bench: ## the figures of bench/README.md
 	./bench/run
 
-bench-checkpoints: ## what checkpoints cost, on one processor, on the disk that TMPDIR is on
-	cd host/runtime && GOMAXPROCS=1 taskset -c 0 $(GO) test -run '^$$' -bench Checkpoints -benchtime 1x -timeout 60m .
+bench-checkpoints: ## what checkpoints cost, on the disk that TMPDIR is on
+	cd host/runtime && $(GO) test -run '^$$' -bench Checkpoints -benchtime 1x -timeout 60m .
 
 bench-kafka: ## a job between topics, on one processor with the broker on another (needs Java and Maven); RUNS=5 of each
 	$(GO) run ./host/internal/kafkabench -runs $(RUNS)

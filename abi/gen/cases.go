@@ -1,161 +1,320 @@
 package main
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
 )
 
-// testCase is a case of a cases.txt.
+// testCase is a case of a cases.txt, whose language udfs/README.md describes.
 type testCase struct {
-	name  string
-	steps []step
+	name     string
+	function int
+	open     step
+	steps    []step
+	cells    int // how many there are of states and accumulators
 }
 
 // step is one op of a case.
 type step struct {
-	kind         abi.OpKind
-	slot, second uint32
-	row          []byte
-	result       []byte
-	line         int
+	line    int
+	kind    abi.OpKind
+	text    string
+	cells   []int // the op's slots
+	second  []int // of merge
+	row     []byte
+	context *caseContext
+	owner   int // whose list and map states it has
+	begins  map[int][]byte
+	effects []wantedEffect
+	holds   []held
+	fails   bool
+	message string
 }
 
-// readCases reads a cases.txt: the function's name and its cases, rows laid out by the function's schemas.
-func readCases(path string, m *abi.Manifest) (function int, cases []testCase, err error) {
+// caseContext is what an op is about.
+type caseContext struct {
+	bytes                  int
+	time, watermark, clock int64
+	key, second            []byte
+	detail                 uint32
+	start, end             int64
+	elements               []element
+	merged                 [][]int
+	schemas                []byte // of open: it stands for the context
+}
+
+// element is a record of a window's content.
+type element struct {
+	time  int64
+	row   []byte
+	input uint32
+}
+
+// wantedEffect is an effect that an op must have.
+type wantedEffect struct {
+	kind    abi.EffectKind
+	aux     uint32
+	payload []byte
+}
+
+// held is what a state must hold after an op: a cell, or the entries of a list or map.
+type held struct {
+	Cell    *int        `json:"cell,omitempty"`
+	Owner   int         `json:"owner,omitempty"`
+	State   int         `json:"state,omitempty"`
+	Entries [][2]string `json:"entries"`
+}
+
+// reader reads a cases.txt line by line.
+type reader struct {
+	m     *abi.Manifest
+	f     *abi.Function
+	cases []testCase
+	now   setting
+}
+
+// setting is what lines set for the ops that follow them in a case.
+type setting struct {
+	c                *testCase
+	index            int // of the function
+	watermark, clock int64
+	key              string
+	keyRow           []byte
+	start, end       int64
+	elements         []element
+	merged           [][2]int64
+	input, second    *abi.Schema // what they are where the manifest has any
+	opened           string      // the parameters
+	cellOf           map[string]int
+	owners           map[string]int
+}
+
+// readCases reads a cases.txt, rows laid out by the functions' schemas.
+func readCases(path string, m *abi.Manifest) ([]testCase, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	var f *abi.Function
+	r := &reader{m: m}
 	for i, line := range strings.Split(string(text), "\n") {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch {
-		case word == "" || strings.HasPrefix(word, "#"):
-		case word == "function":
-			if function = m.FunctionIndex(rest); function < 0 {
-				return 0, nil, fmt.Errorf("%s:%d: no function %q in the manifest", path, i+1, rest)
-			}
-			f = m.Functions[function]
-		case word == "case":
-			cases = append(cases, testCase{name: rest})
-		case f == nil || len(cases) == 0:
-			return 0, nil, fmt.Errorf("%s:%d: an op before `function` and `case`", path, i+1)
-		default:
-			s, err := readStep(f, word, rest)
-			if err != nil {
-				return 0, nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
-			}
-			s.line = i + 1
-			c := &cases[len(cases)-1]
-			c.steps = append(c.steps, s)
-		}
-	}
-	return function, cases, nil
-}
-
-func readStep(f *abi.Function, word, rest string) (s step, err error) {
-	slot, rest, _ := strings.Cut(rest, " ")
-	n, err := strconv.ParseUint(slot, 10, 16)
-	if err != nil {
-		return s, fmt.Errorf("slot %q: %w", slot, err)
-	}
-	s.slot = uint32(n)
-	switch word {
-	case "create":
-		s.kind = abi.OpCreate
-	case "add":
-		s.kind = abi.OpAdd
-		s.row, err = encodeRow(f.Input, rest)
-	case "merge":
-		s.kind = abi.OpMerge
-		n, err = strconv.ParseUint(rest, 10, 16)
-		s.second = uint32(n)
-	case "result":
-		s.kind = abi.OpResult
-		s.result, err = encodeRow(f.Output, strings.TrimPrefix(rest, "=> "))
-	default:
-		err = fmt.Errorf("op %q is none of create, add, merge, result", word)
-	}
-	return s, err
-}
-
-// encodeRow lays out a JSON object as a row of at most 56 columns; columns that are absent are null.
-func encodeRow(schema *abi.Schema, text string) ([]byte, error) {
-	values := map[string]any{}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&values); err != nil {
-		return nil, fmt.Errorf("row %q: %w", text, err)
-	}
-	row := make([]byte, 8+8*len(schema.Fields))
-	for i, f := range schema.Fields {
-		v := values[f.Name]
-		delete(values, f.Name)
-		if v == nil {
-			row[(i+8)/8] |= 1 << ((i + 8) % 8)
+		if word == "" || strings.HasPrefix(word, "#") {
 			continue
 		}
-		var err error
-		if row, err = encodeField(row, 8+8*i, f, v); err != nil {
-			return nil, err
+		if err := r.line(i+1, word, rest); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
 		}
 	}
-	for name := range values {
-		return nil, fmt.Errorf("row %s: there is no column %q", text, name)
-	}
-	return row, nil
+	return r.cases, r.finish()
 }
 
-func encodeField(row []byte, at int, f *abi.Field, v any) ([]byte, error) {
-	n, isNumber := v.(json.Number)
-	le := binary.LittleEndian
-	var err error
+func (r *reader) line(number int, word, rest string) error {
 	switch {
-	case (f.Type == "INT" || f.Type == "DATE") && isNumber:
-		var x int64
-		x, err = strconv.ParseInt(n.String(), 10, 32)
-		le.PutUint32(row[at:], uint32(x))
-	case (f.Type == "BIGINT" || f.Type == "TIMESTAMP(3)") && isNumber:
-		var x int64
-		x, err = n.Int64()
-		le.PutUint64(row[at:], uint64(x))
-	case f.Type == "DOUBLE" && isNumber:
-		var x float64
-		x, err = n.Float64()
-		le.PutUint64(row[at:], math.Float64bits(x))
-	case f.Type == "STRING":
-		s, isString := v.(string)
-		if !isString {
-			return nil, fmt.Errorf("column %s: %v is no string", f.Name, v)
+	case word == "function":
+		i := r.m.FunctionIndex(rest)
+		if i < 0 {
+			return fmt.Errorf("no function %q in the manifest", rest)
 		}
-		if len(s) <= 7 {
-			copy(row[at:], s)
-			row[at+7] = 0x80 | byte(len(s))
-			return row, nil
+		err := r.finish()
+		r.f, r.now.index = r.m.Functions[i], i
+		return err
+	case r.f == nil:
+		return fmt.Errorf("%q before `function`", word)
+	case word == "case":
+		err := r.finish()
+		r.now = setting{
+			c: &testCase{name: rest, function: r.now.index}, index: r.now.index, opened: "{}",
+			watermark: math.MinInt64, start: math.MinInt64, end: math.MinInt64,
+			input: r.f.GetInput(), second: r.f.GetSecondInput(), cellOf: map[string]int{}, owners: map[string]int{},
 		}
-		le.PutUint64(row[at:], uint64(len(row))<<32|uint64(len(s)))
-		row = append(row, s...)
-		row = append(row, make([]byte, abi.Align(len(s))-len(s))...)
-	default:
-		err = fmt.Errorf("vectors know no %s from %v", f.Type, v)
+		return err
+	case r.now.c == nil:
+		return fmt.Errorf("%q before `case`", word)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("column %s: %w", f.Name, err)
-	}
-	return row, nil
+	return r.inCase(number, word, rest)
 }
 
-// pad8 fills up to a multiple of 8.
-func pad8(b *bytes.Buffer) {
-	for b.Len()%8 != 0 {
-		b.WriteByte(0)
+// finish keeps the case that was read: only then is all known that its opening has.
+func (r *reader) finish() (err error) {
+	c := r.now.c
+	if c == nil {
+		return nil
 	}
+	open := &c.open
+	open.kind, open.text = abi.OpOpen, "open"
+	if open.row, err = parametersRow(r.f, r.now.opened); err != nil {
+		return fmt.Errorf("case %s: %w", c.name, err)
+	}
+	if r.f.GetInput().GetAny() || r.f.GetSecondInput().GetAny() {
+		open.context = &caseContext{schemas: schemasText(r.now.input, r.now.second)}
+	}
+	r.cases = append(r.cases, *c)
+	r.now.c = nil
+	return nil
+}
+
+func (r *reader) inCase(number int, word, rest string) (err error) {
+	n := &r.now
+	last := &n.c.open
+	if len(n.c.steps) > 0 {
+		last = &n.c.steps[len(n.c.steps)-1]
+	}
+	switch word {
+	case "open":
+		n.opened = rest
+	case "input":
+		n.input, err = readSchema(rest)
+	case "second":
+		n.second, err = readSchema(rest)
+	case "schema":
+		return r.schemaAnswer(rest)
+	case "fail":
+		last.fails, last.message = true, rest
+	case "watermark":
+		_, err = fmt.Sscan(rest, &n.watermark)
+	case "clock":
+		_, err = fmt.Sscan(rest, &n.clock)
+	case "window":
+		_, err = fmt.Sscan(rest, &n.start, &n.end)
+	case "merged":
+		var w [2]int64
+		_, err = fmt.Sscan(rest, &w[0], &w[1])
+		n.merged = append(n.merged, w)
+	case "key":
+		n.key, n.keyRow = rest, nil
+		if len(r.f.GetKey().GetFields()) > 0 {
+			n.keyRow, err = encodeRow(r.f.GetKey(), rest)
+		}
+	case "element", "second-element":
+		return r.element(word, rest)
+	case "=>":
+		var e wantedEffect
+		e, err = r.effect(rest)
+		last.effects = append(last.effects, e)
+	case "state":
+		return r.state(last, rest)
+	case "slot":
+		return r.slot(last, rest)
+	default:
+		return r.op(number, word, rest)
+	}
+	return err
+}
+
+func (r *reader) schemaAnswer(rest string) error {
+	var output uint32
+	if _, err := fmt.Sscan(rest, &output); err != nil {
+		return err
+	}
+	_, text, _ := strings.Cut(rest, " ")
+	s, err := readSchema(text)
+	r.now.c.open.effects = append(r.now.c.open.effects, wantedEffect{kind: abi.EffectSchema, aux: output, payload: schemaText(s)})
+	return err
+}
+
+func (r *reader) element(word, rest string) error {
+	e := element{time: math.MinInt64}
+	schema := r.now.input
+	if word == "second-element" {
+		e.input, schema = 1, r.now.second
+	}
+	rest, err := cutTime(rest, &e.time)
+	if err == nil {
+		e.row, err = encodeRow(schema, rest)
+	}
+	r.now.elements = append(r.now.elements, e)
+	return err
+}
+
+// cell is the number of a cell: of a state by its owner, of an accumulator by its slot.
+func (n *setting) cell(name string) int {
+	i, ok := n.cellOf[name]
+	if !ok {
+		i = n.c.cells
+		n.cellOf[name] = i
+		n.c.cells++
+	}
+	return i
+}
+
+// group is the cells of an op's states.
+func (r *reader) group(start, end int64) (cells []int) {
+	for _, s := range r.f.GetStates() {
+		if !s.InSlot() || s.ScopeOrDefault() == abi.ScopeBroadcast {
+			continue
+		}
+		cells = append(cells, r.now.cell(r.cellName(s, start, end)))
+	}
+	return cells
+}
+
+func (r *reader) cellName(s *abi.State, start, end int64) string {
+	if s.ScopeOrDefault() == abi.ScopeWindow {
+		return fmt.Sprint(s.GetName(), " of ", r.now.key, start, end)
+	}
+	return s.GetName() + " of " + r.now.key
+}
+
+// forget takes away what a window's states hold: the next op of the window gets new cells.
+func (r *reader) forget(start, end int64) {
+	for _, s := range r.f.GetStates() {
+		if s.ScopeOrDefault() == abi.ScopeWindow {
+			delete(r.now.cellOf, r.cellName(s, start, end))
+		}
+	}
+}
+
+func (r *reader) state(last *step, rest string) error {
+	name, rest, _ := strings.Cut(rest, " ")
+	i := slices.IndexFunc(r.f.GetStates(), func(s *abi.State) bool { return s.GetName() == name })
+	if i < 0 {
+		return fmt.Errorf("the function has no state %q", name)
+	}
+	s := r.f.GetStates()[i]
+	h := held{State: i, Owner: r.owner(s.ScopeOrDefault() == abi.ScopeBroadcast), Entries: [][2]string{}}
+	if s.InSlot() {
+		// Of a window whose states were taken away, it is a cell that no op had.
+		c := r.now.cell(r.cellName(s, r.now.start, r.now.end))
+		h = held{Cell: &c, Entries: h.Entries}
+	}
+	entries, err := readEntries(s, rest)
+	h.Entries = append(h.Entries, entries...)
+	last.holds = append(last.holds, h)
+	return err
+}
+
+// owner numbers the keys of list and map states; 0 is that of broadcast state.
+func (r *reader) owner(broadcast bool) int {
+	if broadcast {
+		return 0
+	}
+	name := r.now.key
+	if _, ok := r.now.owners[name]; !ok {
+		r.now.owners[name] = len(r.now.owners) + 1
+	}
+	return r.now.owners[name]
+}
+
+func (r *reader) slot(last *step, rest string) error {
+	number, rest, _ := strings.Cut(rest, " ")
+	row, err := encodeRow(r.now.input, rest)
+	if err != nil {
+		return err
+	}
+	_, used := r.now.cellOf[number]
+	c := r.now.cell(number)
+	if used {
+		last.holds = append(last.holds, held{Cell: &c, Entries: [][2]string{{"", hexOf(row)}}})
+		return nil
+	}
+	if r.now.c.open.begins == nil {
+		r.now.c.open.begins = map[int][]byte{}
+	}
+	r.now.c.open.begins[c] = row
+	return nil
 }

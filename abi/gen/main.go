@@ -52,6 +52,7 @@ func generate(root string) (map[string][]byte, error) {
 		"guest-sdk/go/internal/raw/raw_gen.go":        writeRaw,
 		"guest-sdk/go/internal/raw/raw_wasip1_gen.go": writeRawWasm,
 		"guest-sdk/c/wasmstream_abi.h":                writeC,
+		"guest-sdk/rust/src/raw.rs":                   writeRust,
 		"abi/next/tables.md":                          writeTables,
 	} {
 		if files[path], err = write(d); err != nil {

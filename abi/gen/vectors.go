@@ -2,10 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +12,10 @@ import (
 
 // vectorFile is a file of vectors, described in abi/README.md.
 type vectorFile struct {
-	Comment string   `json:"comment"`
-	Vectors []vector `json:"vectors"`
+	Comment string `json:"comment"`
+	// Manifest is that of the module that the vectors are for; not of those for hosts.
+	Manifest json.RawMessage `json:"manifest,omitempty"`
+	Vectors  []vector        `json:"vectors"`
 }
 
 // vector is frames for one new instance of a module, and what it answers.
@@ -32,49 +31,91 @@ type vector struct {
 	Message string `json:"message,omitempty"`
 }
 
-// vectorFrame is a frame and its effects. With carry_slots the slots' bytes are first replaced by what the frame before
-// left there.
+// vectorFrame is a frame and its effects.
 type vectorFrame struct {
-	Ops     []string `json:"ops"`
-	Frame   string   `json:"frame"`
-	Carry   bool     `json:"carry_slots,omitempty"`
-	Effects string   `json:"effects"`
+	Ops   []string `json:"ops"`
+	Frame string   `json:"frame"`
+	// Cells are what slots are of: a slot begins as what the slot of the same cell was left as, if there was one.
+	Cells []int `json:"cells,omitempty"`
+	// Owners are, by op, whose list and map states it has.
+	Owners  []int  `json:"owners,omitempty"`
+	Effects string `json:"effects"`
+	// Holds are states after the frame.
+	Holds []held `json:"holds,omitempty"`
 }
 
-// writeVectors writes vectors for delays from its cases, and those for misbehaving guests.
+// suites are the guests with cases.
+var suites = []string{"delays", "roles", "stores"}
+
+// languagesOf are those that a suite is written in: its folders.
+func languagesOf(root, suite string) (languages []string) {
+	for _, l := range []string{"go", "c", "rust"} {
+		if _, err := os.Stat(filepath.Join(root, "udfs", suite, l)); err == nil {
+			languages = append(languages, l)
+		}
+	}
+	return languages
+}
+
+// writeVectors writes vectors from cases, and those for misbehaving guests.
 func writeVectors(root string) (map[string][]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, "udfs/delays/c/manifest.json"))
+	files := map[string][]byte{}
+	for _, name := range suites {
+		m, cases, err := readSuite(root, name)
+		if err != nil {
+			return nil, err
+		}
+		out := vectorFile{Comment: "Generated from udfs/" + name + "/cases.txt; do not edit."}
+		if out.Manifest, err = os.ReadFile(filepath.Join(root, manifestOf(name))); err != nil {
+			return nil, err
+		}
+		for _, c := range cases {
+			l := layout{f: m.Functions[c.function], c: &c}
+			v := vector{Name: c.name, Function: c.function}
+			for _, language := range languagesOf(root, name) {
+				v.Modules = append(v.Modules, name+"-"+language)
+			}
+			if c.open.fails || len(c.steps) > 0 && c.steps[len(c.steps)-1].fails {
+				v.Fault = abi.FaultFailed.String()
+				v.Message = c.open.message
+				if len(c.steps) > 0 {
+					v.Message = c.steps[len(c.steps)-1].message
+				}
+			}
+			single := v
+			single.Name += " (a frame for each op)"
+			if v.Frames = l.frames(len(c.steps)); len(c.steps) == 0 {
+				out.Vectors = append(out.Vectors, v)
+				continue
+			}
+			single.Frames = l.frames(1)
+			out.Vectors = append(out.Vectors, v, single)
+		}
+		if files["abi/next/vectors/"+name+".json"], err = marshal(out); err != nil {
+			return nil, err
+		}
+	}
+	m, _, err := readSuite(root, "delays")
 	if err != nil {
 		return nil, err
+	}
+	files["abi/next/vectors/misbehaving.json"], err = marshal(misbehaving(m.Functions[0]))
+	return files, err
+}
+
+func manifestOf(suite string) string { return filepath.Join("udfs", suite, "c/manifest.json") }
+
+func readSuite(root, name string) (*abi.Manifest, []testCase, error) {
+	text, err := os.ReadFile(filepath.Join(root, manifestOf(name)))
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := abi.ParseManifestJSON(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	function, cases, err := readCases(filepath.Join(root, "udfs/delays/cases.txt"), m)
-	if err != nil {
-		return nil, err
-	}
-	delays := vectorFile{Comment: "Generated from udfs/delays/cases.txt; do not edit."}
-	for _, c := range cases {
-		whole := vector{Name: c.name, Modules: []string{"delays-go", "delays-c"}, Function: function}
-		whole.Frames = []vectorFrame{openFrame(), frameOf(m.Functions[function], c.steps, c.steps)}
-		single := whole
-		single.Name += " (a frame for each op)"
-		single.Frames = []vectorFrame{openFrame()}
-		for i := range c.steps {
-			f := frameOf(m.Functions[function], c.steps[i:i+1], c.steps)
-			f.Carry = i > 0
-			single.Frames = append(single.Frames, f)
-		}
-		delays.Vectors = append(delays.Vectors, whole, single)
-	}
-	files := map[string][]byte{}
-	if files["abi/next/vectors/delays.json"], err = marshal(delays); err != nil {
-		return nil, err
-	}
-	files["abi/next/vectors/misbehaving.json"], err = marshal(misbehaving(m.Functions[function]))
-	return files, err
+	cases, err := readCases(filepath.Join(root, "udfs", name, "cases.txt"), m)
+	return m, cases, err
 }
 
 func marshal(v any) ([]byte, error) {
@@ -86,61 +127,12 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// openFrame opens a function without parameters: its row has no columns.
-func openFrame() vectorFrame {
-	h := abi.Layout(1, 0, 8, 8, 0)
-	frame := make([]byte, h.Total)
-	abi.PutHeader(frame, h)
-	abi.PutOp(frame, abi.HeaderBytes, abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset})
-	return vectorFrame{Ops: []string{"open"}, Frame: hex.EncodeToString(frame)}
-}
-
-// frameOf lays out steps as a frame, with slots for all steps of the case, and the effects that they must have.
-func frameOf(f *abi.Function, steps, all []step) vectorFrame {
-	slots, rowBytes := 0, 0
-	for _, s := range all {
-		slots = max(slots, int(s.slot)+1, int(s.second)+1)
-	}
-	for _, s := range steps {
-		rowBytes += len(s.row)
-	}
-	h := abi.Layout(len(steps), slots, 8+8*len(f.Accumulator.Fields), rowBytes, 0)
-	frame := make([]byte, h.Total)
-	abi.PutHeader(frame, h)
-	var out vectorFrame
-	var effects bytes.Buffer
-	row := h.RowsOffset
-	for i, s := range steps {
-		op := abi.Op{Kind: s.kind, Slot: s.slot, Arg: s.second}
-		text := fmt.Sprintf("%v %d", s.kind, s.slot)
-		if s.kind == abi.OpMerge {
-			text += fmt.Sprintf(" %d", s.second)
-		}
-		if s.row != nil {
-			op.Row = row
-			row += uint32(copy(frame[row:], s.row))
-		}
-		abi.PutOp(frame, int(h.OpsOffset)+i*abi.OpBytes, op)
-		if s.kind == abi.OpResult {
-			var b [abi.EffectBytes]byte
-			binary.LittleEndian.PutUint32(b[abi.EffectAtKind:], uint32(abi.EffectEmit))
-			binary.LittleEndian.PutUint32(b[abi.EffectAtOp:], uint32(i))
-			binary.LittleEndian.PutUint32(b[abi.EffectAtLength:], uint32(len(s.result)))
-			effects.Write(b[:])
-			effects.Write(s.result)
-			pad8(&effects)
-		}
-		out.Ops = append(out.Ops, text)
-	}
-	out.Frame, out.Effects = hex.EncodeToString(frame), hex.EncodeToString(effects.Bytes())
-	return out
-}
-
 // misbehaving is one frame for each variant of udfs/misbehaving/c, and the fault that it must end in.
 func misbehaving(f *abi.Function) vectorFile {
 	row := make([]byte, 8+8*len(f.Input.Fields))
-	add := []step{{kind: abi.OpCreate}, {kind: abi.OpAdd, row: row}}
-	result := []step{{kind: abi.OpCreate}, {kind: abi.OpResult}}
+	slot := []int{0}
+	add := []step{{kind: abi.OpCreate, text: "create 0", cells: slot}, {kind: abi.OpAdd, text: "add 0 {}", cells: slot, row: row}}
+	result := []step{{kind: abi.OpCreate, text: "create 0", cells: slot}, {kind: abi.OpResult, text: "result 0", cells: slot}}
 	out := vectorFile{Comment: "Generated; do not edit. The last frame of each ends in the fault."}
 	for _, v := range []struct {
 		variant string
@@ -163,7 +155,8 @@ func misbehaving(f *abi.Function) vectorFile {
 		{"emit-for-add", add, abi.FaultBadEffect, ""},
 		{"slot-kind", add, abi.FaultBadRow, ""},
 	} {
-		frames := []vectorFrame{openFrame(), frameOf(f, v.steps, v.steps)}
+		l := layout{f: f, c: &testCase{open: step{kind: abi.OpOpen, text: "open", row: make([]byte, 8)}, steps: v.steps}}
+		frames := l.frames(len(v.steps))
 		if strings.HasPrefix(v.variant, "in-") {
 			// The fault comes with the first frame, whatever is in it.
 			frames = frames[:1]

@@ -4,4 +4,5 @@ package main
 type ModuleCommands struct {
 	Inspect InspectCommand `cmd:"" help:"Show what modules say about themselves, without running them."`
 	Pack    PackCommand    `cmd:"" help:"Write a module's manifest into it."`
+	Conform ConformCommand `cmd:"" help:"Play the conformance suite of the ABI on a module."`
 }

@@ -250,3 +250,38 @@ func withManifest(t *testing.T, wasm string, content []byte) string {
 	body := name + string(content)
 	return wasm[:at] + string(varint.AppendUvarint([]byte{0}, uint64(len(body)))) + body
 }
+
+func TestModuleConform(t *testing.T) {
+	o := run(t, ".", "module", "conform", wasmFile("delays-c"))
+	o.expect(t, exitOK)
+	if !strings.Contains(o.stdout, "1 functions, ") || !strings.HasSuffix(o.stdout, ": all passed\n") {
+		t.Error(o.stdout)
+	}
+	run(t, ".", "module", "conform", wasmFile("count-c")).expect(t, exitBadInput, "it has no function of the suites: they are delays, ")
+	run(t, ".", "module", "conform", wasmFile("misbehaving-version")).expect(t, exitRefused, "refused: ")
+	run(t, ".", "module", "conform", "nowhere.wasm").expect(t, exitBadInput, "there is no such file")
+}
+
+// A module that only says that it is `delays` fails, and it is told where.
+func TestModuleConformFails(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("misbehaving-no-result")))
+	write(t, filepath.Join(folder, "m.json"), strings.Replace(read(t, "../../udfs/misbehaving/c/manifest.json"), `"misbehaving"`, `"delays"`, 1))
+	run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json").expect(t, exitOK)
+	o := run(t, folder, "module", "conform", "m.wasm")
+	o.expect(t, exitFailed)
+	const told = "FAILED  delays (aggregate): one flight\n        frame 1, result 0\n        emit for op 2 to output 0, (flights 1, delay_sum 7, delay_max 7) is missing\n"
+	if !strings.Contains(o.stdout, told) {
+		t.Error(o.stdout)
+	}
+	o = run(t, folder, "module", "conform", "--json", "m.wasm")
+	o.expect(t, exitFailed)
+	var found conformity
+	if err := json.Unmarshal([]byte(o.stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Passed || found.Vectors < 20 || len(found.Failures) == 0 || found.Failures[0].Problem == "" {
+		t.Errorf("got %+v", found)
+	}
+}

@@ -142,13 +142,19 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 	return loaded, nil
 }
 
-// loadAll compiles the modules that the job's steps name.
+// loadAll compiles the modules whose functions the job calls.
 func (m *modules) loadAll(plan *job.Job) error {
-	for _, s := range plan.Steps {
-		if s.Window == nil || s.Window.Function == nil {
-			continue
+	var all []*job.Function
+	for _, s := range plan.Sources {
+		if s.Timestamp != nil {
+			all = append(all, s.Timestamp)
 		}
-		if _, err := m.load(s.Window.Function.Module); err != nil {
+	}
+	for _, s := range plan.Steps {
+		all = append(all, s.Functions...)
+	}
+	for _, f := range all {
+		if _, err := m.load(f.Module); err != nil {
 			return err
 		}
 	}

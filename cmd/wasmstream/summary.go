@@ -24,6 +24,7 @@ type runResult struct {
 	Late             int64        `json:"late"` // records too late for their window
 	LateDropped      int64        `json:"late_dropped"`
 	Skipped          int64        `json:"skipped"`
+	Faults           int64        `json:"faults,omitempty"`
 	Sinks            []sinkResult `json:"sinks,omitempty"` // only if the job finished
 	// Of this run, however often the job was started in it.
 	Restarts    int64             `json:"restarts,omitempty"`
@@ -99,7 +100,7 @@ func (r *jobRun) result(err error) runResult {
 	p := r.progress
 	out := runResult{
 		Status: statusOf(err), Seconds: r.seconds, Records: p.Records, Bytes: p.Bytes, Firings: p.Firings,
-		Late: p.Late, LateDropped: p.LateDropped, Skipped: p.Skipped, Sinks: r.sinks, RecordsPerSecond: r.perSecond(),
+		Late: p.Late, LateDropped: p.LateDropped, Skipped: p.Skipped, Faults: p.Faults, Sinks: r.sinks, RecordsPerSecond: r.perSecond(),
 		Restarts: r.restarts, Checkpoints: r.checkpoints,
 	}
 	if r.plan != nil {
@@ -138,6 +139,9 @@ func (r *jobRun) tell(w io.Writer) error {
 	counts.add("records", grouped(p.Records), rate)
 	if p.Skipped > 0 {
 		counts.add("skipped", grouped(p.Skipped), "records that could not be read")
+	}
+	if p.Faults > 0 {
+		counts.add("faults", grouped(p.Faults), "records that functions failed on")
 	}
 	counts.add("firings", grouped(p.Firings), "")
 	dropped := ""

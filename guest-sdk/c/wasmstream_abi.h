@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define WASMSTREAM_ASSERT(c) static_assert(c, "layout")
+#else
+#define WASMSTREAM_ASSERT(c) _Static_assert(c, "layout")
+#endif
+
 #define WASMSTREAM_VERSION                       0                        /* the version of the ABI */
 #define WASMSTREAM_EXPORT_MARKER                 "wasmstream_abi_0"       /* () -> () */
 #define WASMSTREAM_EXPORT_IN                     "wasmstream_in"          /* (size i32) -> (pointer i32) */
@@ -28,7 +34,7 @@ typedef struct {
   uint32_t total_length;       /* bytes of the frame; equals the length given to wasmstream_call */
   uint32_t reserved[5];
 } wasmstream_header;
-_Static_assert(sizeof(wasmstream_header) == 64, "layout");
+WASMSTREAM_ASSERT(sizeof(wasmstream_header) == 64);
 
 typedef struct {
   uint16_t kind;               /* what is asked */
@@ -37,7 +43,7 @@ typedef struct {
   uint32_t row;                /* offset of its row, or 0 */
   uint32_t arg;                /* offset of its context, or index of a second slot, as the kind says; else 0 */
 } wasmstream_op;
-_Static_assert(sizeof(wasmstream_op) == 16, "layout");
+WASMSTREAM_ASSERT(sizeof(wasmstream_op) == 16);
 
 typedef struct {
   uint32_t kind;               /* what is wanted */
@@ -45,7 +51,7 @@ typedef struct {
   uint32_t length;             /* bytes of payload, without the padding to 8 */
   uint32_t aux;                /* as the kind says; else 0 */
 } wasmstream_effect;
-_Static_assert(sizeof(wasmstream_effect) == 16, "layout");
+WASMSTREAM_ASSERT(sizeof(wasmstream_effect) == 16);
 
 typedef struct {
   int64_t time;                /* the record's event time, the least i64 if it has none; of a timer, its time */
@@ -60,14 +66,14 @@ typedef struct {
   uint32_t second;             /* offset of a second row, or 0 */
   uint32_t reserved[1];
 } wasmstream_context;
-_Static_assert(sizeof(wasmstream_context) == 64, "layout");
+WASMSTREAM_ASSERT(sizeof(wasmstream_context) == 64);
 
 typedef struct {
   int64_t time;                /* its event time, the least i64 if it has none */
   uint32_t row;                /* offset of its row */
   uint32_t input;              /* 0 of the first or only input, 1 of the second */
 } wasmstream_element;
-_Static_assert(sizeof(wasmstream_element) == 16, "layout");
+WASMSTREAM_ASSERT(sizeof(wasmstream_element) == 16);
 
 #define WASMSTREAM_OP_OPEN                       1                        /* prepares the function in this instance; alone in its frame, and the function's first */
 #define WASMSTREAM_OP_CREATE                     2                        /* makes the slot a new accumulator; the slot's first op in a frame */

@@ -123,24 +123,16 @@ func (k *checker) payload(o *op, r *rule, e *abi.Effect) error {
 		}
 		return k.wants(e, 0)
 	case abi.EffectRequest:
-		return k.row(e, requestSchema)
+		return k.row(e, requestRow)
 	}
 	return nil
 }
 
-// requestSchema is what an enrichment asks for.
-var requestSchema = mustSchema(
+// requestRow is what an enrichment asks for.
+var requestRow = stream.NewChecker(stream.MustSchema(
 	stream.Field{Name: "method", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "url", Type: stream.Type{Kind: stream.String}},
 	stream.Field{Name: "headers", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "body", Type: stream.Type{Kind: stream.Bytes}},
-)
-
-func mustSchema(fields ...stream.Field) *stream.Schema {
-	s, err := stream.NewSchema(fields...)
-	if err != nil {
-		panic(err) // the fields above are sound
-	}
-	return s
-}
+))
 
 // Int64 is a number of a payload that was checked.
 func Int64(payload []byte, at int) int64 {
@@ -155,23 +147,25 @@ func (k *checker) wants(e *abi.Effect, bytes int) error {
 }
 
 func (k *checker) emit(o *op, r *rule, e *abi.Effect) error {
-	outputs := k.c.options.Outputs
+	outputs := k.c.outputs
 	if int(e.Aux) >= len(outputs) || r.main && e.Aux != 0 {
 		return fault(abi.FaultBadEffect, k.op, "op %d, %s, was answered by a row to output %d, which it does not have", k.op, o.kind, e.Aux)
 	}
 	return k.row(e, outputs[e.Aux])
 }
 
-func (k *checker) row(e *abi.Effect, s *stream.Schema) error {
-	if err := stream.CheckExact(s, e.Payload); err != nil {
-		return fault(abi.FaultBadRow, k.op, "op %d was answered by a row that is no %s: %v", k.op, s, err)
+// row checks a row, and settles its NaNs: nobody but us looks at it from here on.
+func (k *checker) row(e *abi.Effect, s *stream.Checker) error {
+	if err := s.Check(e.Payload); err != nil {
+		return fault(abi.FaultBadRow, k.op, "op %d was answered by a row that is no %s: %v", k.op, s.Schema(), err)
 	}
+	s.SettleNaNs(e.Payload)
 	return nil
 }
 
-// slot is the schema of the slot that an effect names.
-func (k *checker) slot(e *abi.Effect) (*stream.Schema, error) {
-	slots := k.c.options.Slots
+// slot is what the slot must be that an effect names.
+func (k *checker) slot(e *abi.Effect) (*stream.Checker, error) {
+	slots := k.c.slots
 	if uint64(e.Aux) >= uint64(len(k.c.frame.groups)*len(slots)) {
 		return nil, fault(abi.FaultBadSlot, k.op, "op %d: %s of slot %d, and the frame has %d", k.op, e.Kind, e.Aux, len(k.c.frame.groups)*len(slots))
 	}
@@ -186,7 +180,7 @@ func (k *checker) setSlot(e *abi.Effect) error {
 	if k.c.stride != 0 {
 		return fault(abi.FaultBadEffect, k.op, "op %d: set-slot, and slots are of fixed width: they are edited in place", k.op)
 	}
-	if len(e.Payload) > 0 {
+	if len(e.Payload) > 0 || !k.c.states {
 		if err := k.row(e, s); err != nil {
 			return err
 		}
@@ -202,30 +196,32 @@ func (c *Caller) checkSlots(edited []byte) error {
 	}
 	at := int(c.frame.header.SlotsOffset)
 	for range c.frame.groups {
-		for i, s := range c.options.Slots {
-			row := edited[at : at+s.FixedBytes()]
-			if _, ok := holdsNothing(row); !ok {
-				if err := stream.CheckExact(s, row); err != nil {
-					return fault(abi.FaultBadRow, -1, "slot %d of an op was left as no row of %s: %v", i, s, err)
-				}
-			}
+		for i, s := range c.slots {
+			row := edited[at : at+s.Schema().FixedBytes()]
 			at += c.stride
+			if c.states && holdsNothing(row) {
+				continue
+			}
+			if err := s.Check(row); err != nil {
+				return fault(abi.FaultBadRow, -1, "slot %d of an op was left as no row of %s: %v", i, s.Schema(), err)
+			}
+			s.SettleNaNs(row)
 		}
 	}
 	return nil
 }
 
 // holdsNothing tells a slot of fixed width that holds no value.
-func holdsNothing(row []byte) ([]byte, bool) {
+func holdsNothing(row []byte) bool {
 	if row[0] != absent {
-		return row, false
+		return false
 	}
 	for _, b := range row[1:] {
 		if b != 0 {
-			return row, false
+			return false
 		}
 	}
-	return nil, true
+	return true
 }
 
 // take stores the slots and carries the effects out.
@@ -260,20 +256,21 @@ func (c *Caller) take(effects, edited []byte) error {
 
 func (c *Caller) store(edited []byte) error {
 	f := &c.frame
-	at, n := int(f.header.SlotsOffset), 0
-	for _, g := range f.groups {
-		for i, s := range c.options.Slots {
+	slots := len(c.slots)
+	for p, g := range f.groups {
+		for i, s := range c.slots {
+			n := p*slots + i
 			var row []byte
 			switch {
-			case c.stride != 0:
-				row, _ = holdsNothing(edited[at : at+s.FixedBytes()])
-				at += c.stride
-			case !f.sets[n].done:
-				n++
+			case f.copied[p] || c.stride == 0 && !f.sets[n].done:
 				continue
-			default:
+			case c.stride == 0:
 				row = f.sets[n].row
-				n++
+			default:
+				at := int(f.header.SlotsOffset) + n*c.stride
+				if row = edited[at : at+s.Schema().FixedBytes()]; c.states && holdsNothing(row) {
+					row = nil
+				}
 			}
 			if err := c.role.Store(g, i, row); err != nil {
 				return err

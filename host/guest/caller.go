@@ -27,15 +27,26 @@ type Instance interface {
 type Role interface {
 	// Load appends what slot i of a group holds; nothing, if it holds no value.
 	Load(dst []byte, group uint32, i int) []byte
-	// Store takes a slot over as the guest left it, if it changed; an empty row: it
-	// holds no value. The row is a view.
+	// Store takes a slot over as the guest left it; an empty row: it holds no value. One
+	// of fixed width may be as it was. The row is a view.
 	Store(group uint32, i int, row stream.Row) error
 	// Take carries out an effect of op i, counted from the first that was added since
-	// Reset. Done follows the last effect of each op.
+	// Perform. Done follows the last effect of each op.
 	Take(i int, e abi.Effect) error
 	Done(i int) error
-	// Fault says what an op costs that cannot be performed: nil, if it is left out.
+	// Fault says what an op costs that cannot be performed: nil, if it is left out. Done
+	// does not follow it.
 	Fault(i int, err error) error
+}
+
+// Framed is a Role whose function calls the host: it must know which ops the frame has
+// that is being performed, and undo what the calls did if the frame comes to nothing.
+type Framed interface {
+	// Begin comes before the frame of ops from..to is called.
+	Begin(from, to int)
+	// End comes after its answer was checked, and before anything is taken from it. If
+	// it is not sound, parts of the frame are begun again, or a role's Fault follows.
+	End(sound bool)
 }
 
 // Options say which function is asked, and what its rows are like.
@@ -46,6 +57,9 @@ type Options struct {
 	Outputs []*stream.Schema
 	// Slots are the schemas of an op's slots: an accumulator, or states.
 	Slots []*stream.Schema
+	// Written: slots are answered by set-slot though they are of fixed width, since it
+	// counts that one was written, even if what stands there is the same.
+	Written bool
 	// OpsMax bounds the ops of a frame, so that a call stays short: guest code cannot be
 	// interrupted. 0 means 8192.
 	OpsMax int
@@ -87,11 +101,14 @@ type listRange struct {
 // op is an op before its frame is laid out.
 type op struct {
 	kind    abi.OpKind
+	copied  bool // merge: of a copy of what the second group holds
 	group   uint32
 	second  uint32 // merge: the second group
 	row     uint32 // in rows
 	context int32
 	rows    uint32 // where its rows, and those of its context, begin
+	place   uint32 // of group in the present frame
+	other   uint32 // of second
 }
 
 // Element is a record of a window's content; Row is what Row returned.
@@ -106,8 +123,12 @@ type Caller struct {
 	instance Instance
 	options  Options
 	role     Role
+	framed   Framed // nil: the role is not
 	rules    *rules
-	stride   int // of slots; 0: some are of variable width
+	outputs  []*stream.Checker
+	slots    []*stream.Checker
+	stride   int  // of slots; 0: some are of variable width, or there are none
+	states   bool // slots may hold no value
 
 	ops      []op
 	rows     []byte
@@ -116,8 +137,12 @@ type Caller struct {
 	merged   []uint32
 	opRows   uint32 // where the rows of the op that is being put together begin
 	ctxBytes uint32
+	listed   int // elements, and merged groups, that are in a list
+	mergedIn int
 
-	frame frame
+	frame  frame
+	failed bool // the last call failed, by the guest's fault
+	faulty int  // the op of the frame that is known to be at fault, -1
 }
 
 // NewCaller makes a caller; Open comes before all else.
@@ -129,8 +154,21 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 		o.FrameBytesMax = frameBytesMaxDefault
 	}
 	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
-	c.stride = strideOf(o.Slots)
+	c.framed, _ = role.(Framed)
+	if !o.Written {
+		c.stride = strideOf(o.Slots)
+	}
+	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
+	c.outputs, c.slots = checkers(o.Outputs), checkers(o.Slots)
 	return c
+}
+
+func checkers(schemas []*stream.Schema) []*stream.Checker {
+	list := make([]*stream.Checker, len(schemas))
+	for i, s := range schemas {
+		list[i] = stream.NewChecker(s)
+	}
+	return list
 }
 
 // strideOf is the width of the widest slot, 0 if some are of variable width.
@@ -212,6 +250,8 @@ func (c *Caller) Merged(group uint32) { c.merged = append(c.merged, group) }
 
 // Add adds an op of a group of slots. row is what Row returned, or NoRow. A context may
 // be nil; one that has no rows and no list, and is like that of the op before, is shared.
+// A group that is created is another from then on: what it held is not looked at.
+// Nothing may be added while ops are performed.
 func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
 	o := op{kind: kind, group: group, row: row, context: noContext, rows: c.opRows}
 	if ctx != nil {
@@ -221,9 +261,11 @@ func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
 	c.opRows = uint32(len(c.rows))
 }
 
-// AddMerge adds an op that merges a second group's slot into a group's.
-func (c *Caller) AddMerge(group, second uint32) {
-	c.ops = append(c.ops, op{kind: abi.OpMerge, group: group, second: second, row: noRow, context: noContext, rows: c.opRows})
+// AddMerge adds an op that merges a second group's slot into a group's. The guest may
+// use the second up, unless it is copied: it then is what the group holds when the frame
+// begins, so ops before this one on the second must have been performed.
+func (c *Caller) AddMerge(group, second uint32, copied bool) {
+	c.ops = append(c.ops, op{kind: abi.OpMerge, copied: copied, group: group, second: second, row: noRow, context: noContext, rows: c.opRows})
 }
 
 func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
@@ -237,28 +279,21 @@ func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
 	c.contexts = append(c.contexts, *ctx)
 	x := &c.contexts[n]
 	x.bytes, x.at = bytes, c.ctxBytes
-	x.list = c.listOf(n)
+	x.list = c.newList()
 	c.ctxBytes += uint32(bytes + x.list.bytes())
 	return int32(n)
 }
 
-// listOf is the list of the context of that index: all that came since the one before.
-func (c *Caller) listOf(index int) listRange {
-	from, merged := 0, 0
-	for i := index - 1; i >= 0; i-- {
-		if l := c.contexts[i].list; l.merged {
-			merged = max(merged, l.to)
-		} else {
-			from = max(from, l.to)
-		}
-		if from > 0 || merged > 0 {
-			break
-		}
+// newList is the list of a new context: all that came since the one before.
+func (c *Caller) newList() (l listRange) {
+	if len(c.merged) > c.mergedIn {
+		l = listRange{c.mergedIn, len(c.merged), true}
+		c.mergedIn = len(c.merged)
+		return l
 	}
-	if len(c.merged) > merged {
-		return listRange{merged, len(c.merged), true}
-	}
-	return listRange{from, len(c.elements), false}
+	l = listRange{c.listed, len(c.elements), false}
+	c.listed = len(c.elements)
+	return l
 }
 
 func (l listRange) bytes() int {
@@ -284,6 +319,7 @@ func (c *Caller) Perform() error {
 	}
 	c.ops, c.rows, c.contexts = c.ops[:0], c.rows[:0], c.contexts[:0]
 	c.elements, c.merged, c.opRows, c.ctxBytes = c.elements[:0], c.merged[:0], 0, 0
+	c.listed, c.mergedIn = 0, 0
 	return err
 }
 
@@ -291,25 +327,28 @@ func (c *Caller) Perform() error {
 // them is at fault.
 func (c *Caller) run(from, to int) error {
 	err := c.call(from, to)
+	if err == nil {
+		return nil
+	}
+	middle, faulty := from+(to-from)/2, c.faulty
 	var large *sandbox.TooLargeError
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &large):
-		if to-from == 1 {
-			return c.role.Fault(from, fmt.Errorf("one op alone is too large: %w", err))
-		}
-	case !isFault(err):
+	case !c.failed: // it is us who cannot go on
 		return err
+	case errors.As(err, &large):
+		err = fmt.Errorf("one op alone is too large: %w", err)
 	default:
 		if err := c.instance.Rebuild(); err != nil {
-			return err
+			return fmt.Errorf("after a fault: %w", err)
 		}
-		if to-from == 1 {
-			return c.role.Fault(from, err)
+		if faulty >= 0 {
+			// It is known: the ops before it come out alone, then it fails alone.
+			middle = from + max(faulty, 1)
 		}
 	}
-	middle := from + (to-from)/2
+	if to-from == 1 {
+		return c.role.Fault(from, err)
+	}
 	if err := c.run(from, middle); err != nil {
 		return err
 	}
@@ -320,25 +359,71 @@ func (c *Caller) run(from, to int) error {
 func isFault(err error) bool {
 	var code *sandbox.Fault
 	var answer *abi.Fault
-	return errors.As(err, &code) || errors.As(err, &answer)
+	var large *sandbox.TooLargeError
+	return errors.As(err, &code) || errors.As(err, &answer) || errors.As(err, &large)
+}
+
+// KindOf is the kind of a fault that Role.Fault got; 0 if it is none.
+func KindOf(err error) abi.FaultKind {
+	var code *sandbox.Fault
+	var answer *abi.Fault
+	var large *sandbox.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return abi.FaultTooLarge
+	case errors.As(err, &code):
+		return code.Kind
+	case errors.As(err, &answer):
+		return answer.Kind
+	}
+	return 0
 }
 
 // call performs ops from..to in one frame.
 func (c *Caller) call(from, to int) error {
 	f := &c.frame
+	c.failed, c.faulty = true, -1
 	f.plan(c, from, to)
 	b, pointer, err := c.instance.In(int(f.header.Total))
 	if err != nil {
+		c.failed = isFault(err)
 		return err
 	}
 	f.fill(c, b)
-	effects, err := c.instance.Call(c.options.Function, pointer, int(f.header.Total))
+	if c.framed != nil {
+		c.framed.Begin(from, to)
+	}
+	effects, edited, err := c.ask(pointer)
+	if c.framed != nil {
+		c.framed.End(err == nil)
+	}
 	if err != nil {
 		return err
 	}
-	edited := c.instance.Frame()
-	if err := c.check(effects, edited); err != nil {
-		return err
-	}
+	c.failed = false // what the role does with it is not the guest's fault
 	return c.take(effects, edited)
+}
+
+// ask calls the guest, and checks its answer.
+func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
+	effects, err = c.instance.Call(c.options.Function, pointer, int(c.frame.header.Total))
+	if err != nil {
+		c.failed = isFault(err)
+		return nil, nil, err
+	}
+	edited = c.instance.Frame()
+	if err = c.check(effects, edited); err != nil {
+		var answer *abi.Fault
+		if errors.As(err, &answer) {
+			c.faulty = answer.Op
+		}
+		return nil, nil, err
+	}
+	return effects, edited, nil
+}
+
+// Slot says whose slot an effect's aux is, and which one; the effect was checked.
+func (c *Caller) Slot(aux uint32) (group uint32, i int) {
+	n := uint32(len(c.options.Slots))
+	return c.frame.groups[aux/n], int(aux % n)
 }

@@ -11,8 +11,9 @@ type frame struct {
 	from, to int
 	header   abi.Header
 
-	groups  []uint32 // in the order of their slots
-	created []bool   // the group's first op is a create
+	groups  []uint32 // in the order of their slots; one that is created anew is there again
+	created []bool   // the first op is a create
+	copied  []bool   // it is thrown away
 	slotOf  []stamped
 	stamp   uint32
 	loaded  []byte    // what slots of variable width hold
@@ -38,16 +39,22 @@ type set struct {
 // plan numbers slots and finds the areas.
 func (f *frame) plan(c *Caller, from, to int) {
 	f.from, f.to = from, to
-	f.stamp++
-	f.groups, f.created = f.groups[:0], f.created[:0]
+	if f.stamp++; f.stamp == 0 {
+		clear(f.slotOf) // stamps begin anew
+		f.stamp = 1
+	}
+	f.groups, f.created, f.copied = f.groups[:0], f.created[:0], f.copied[:0]
 	f.context = [2]int32{noContext, noContext}
 	for i := from; i < to; i++ {
 		o := &c.ops[i]
 		if o.group != NoGroup {
-			f.place(o.group, o.kind == abi.OpCreate)
+			o.place = f.place(o.group, o.kind == abi.OpCreate)
 		}
-		if o.kind == abi.OpMerge {
-			f.place(o.second, false)
+		switch {
+		case o.copied:
+			o.other = f.newPlace(o.second, false, true)
+		case o.kind == abi.OpMerge:
+			o.other = f.place(o.second, false)
 		}
 		if o.context != noContext {
 			if f.context[0] == noContext {
@@ -93,12 +100,17 @@ func (f *frame) place(group uint32, created bool) uint32 {
 		f.slotOf = append(f.slotOf, stamped{})
 	}
 	s := &f.slotOf[group]
-	if s.stamp != f.stamp {
-		*s = stamped{f.stamp, uint32(len(f.groups))}
-		f.groups = append(f.groups, group)
-		f.created = append(f.created, created)
+	if s.stamp != f.stamp || created {
+		*s = stamped{f.stamp, f.newPlace(group, created, false)}
 	}
 	return s.place
+}
+
+func (f *frame) newPlace(group uint32, created, copied bool) uint32 {
+	f.groups = append(f.groups, group)
+	f.created = append(f.created, created)
+	f.copied = append(f.copied, copied)
+	return uint32(len(f.groups) - 1)
 }
 
 // load reads slots of variable width from the role.
@@ -125,20 +137,21 @@ func (f *frame) load(c *Caller) {
 func (f *frame) fill(c *Caller, b []byte) {
 	h := &f.header
 	abi.PutHeader(b, *h)
+	slots := uint32(len(c.options.Slots))
 	base := h.RowsOffset + uint32(abi.Align(len(f.loaded))) // of our rows
 	at := int(h.OpsOffset)
 	for i := f.from; i < f.to; i++ {
 		o := &c.ops[i]
 		x := abi.Op{Kind: o.kind, Slot: abi.NoSlot}
-		if o.group != NoGroup {
-			x.Slot = f.slotOf[o.group].place * uint32(len(c.options.Slots))
+		if o.group != NoGroup && slots > 0 {
+			x.Slot = o.place * slots
 		}
 		if o.row != noRow {
 			x.Row = base + o.row - f.rows[0]
 		}
 		switch {
 		case o.kind == abi.OpMerge:
-			x.Arg = f.slotOf[o.second].place * uint32(len(c.options.Slots))
+			x.Arg = o.other * slots
 		case o.context != noContext:
 			x.Arg = h.ContextsOffset + c.contexts[o.context].at - f.ctxAt[0]
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -44,6 +45,8 @@ type producer struct {
 	operation string
 	output    *stream.Schema // all columns; nil if it is not known because of a problem
 	extras    []*extra
+	functions []called           // those that are bound
+	keyed     *producer          // the step before it that computes its key; nil: its key is columns
 	keys      [2][]int           // of a join: columns of its sides
 	used      bool               // someone reads the main output
 	changing  bool               // the main output may have changes
@@ -63,17 +66,23 @@ type side struct {
 	timeless string         // as in producer, of any of its streams
 	changing string         // one of its streams that may have changes, "" if there is none
 	endless  string         // as in producer, of any of its streams
+	// made says whose output it is, if it is no stream but what a function of the step
+	// hands to another; it then has nothing but its input.
+	made string
 	// Columns of input that a window's options name, -1.
 	gap, trigger, evictor int
 }
 
-// extra is an output of a step beside its main one: of what came too late.
+// extra is an output of a step beside its main one: of what came too late, or what
+// a function puts out there.
 type extra struct {
-	name  string
-	of    *side // whose records it has
-	field string
-	node  *node
-	used  bool
+	name   string
+	of     *side          // whose records it has; nil: it has rows of its own
+	schema *stream.Schema // of rows of its own; nil until it is known, or for good because of a problem
+	field  string
+	node   *node
+	used   bool
+	failed bool // it has records that a function failed on, or that could not be decoded
 }
 
 // sinkInfo is a sink while the plan is built.
@@ -226,9 +235,8 @@ func (b *builder) buildSources() {
 				p.endless = s.Name
 			}
 		}
-		if text(e.value.get("on-error")) == "skip" {
-			s.OnError = Skip
-		}
+		s.OnError = OnError(wordIndex(e.value.get("on-error"), errorWords[:]))
+		p.declareFailed()
 		s.Schema = b.schema(e.value.get("schema"))
 		p.output = s.Schema
 		b.metadata(p)
@@ -269,6 +277,11 @@ func (b *builder) eventTime(p *producer) {
 	at := p.path + ".event-time"
 	if s.IngestionTime {
 		b.wrong(n, at, "event-time and ingestion-time exclude each other: a record has one time")
+	}
+	if n.form == mappingForm {
+		reads := &side{shown: "The source " + p.name, path: at, input: p.output}
+		s.Timestamp = b.function(p, call{node: n, path: at, field: "event-time", roles: []string{abi.RoleTimestamp}, sides: []*side{reads}})
+		return
 	}
 	if text(n) == "" || p.output == nil {
 		return

@@ -1,64 +1,92 @@
 package job
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
-// function binds {wasm: module.function, with: {…}} to a step; nil if a
-// problem stands against it.
-func (b *builder) function(p *producer, n *node, path string) *Function {
-	call := n.get("wasm")
-	if text(call) == "" {
+// call is where a step names a function: {wasm: module.function, with: {…}}.
+type call struct {
+	node  *node // the mapping
+	path  string
+	field string   // as an error calls the place: "aggregate"
+	roles []string // that are right there
+	// sides are what the function reads. One that is no side of the step, but what
+	// another function made, has its schema only.
+	sides []*side
+	key   []stream.Field // of the step; nil: it has none, or it is not known
+	keyed bool           // the step has a key
+}
+
+// called is a function that a step or source has bound, with whose columns its inputs
+// are of.
+type called struct {
+	function *Function
+	sides    []*side
+}
+
+// function binds a function to a step or source; nil if a problem stands against it.
+func (b *builder) function(p *producer, c call) *Function {
+	n := c.node.get("wasm")
+	if text(n) == "" {
 		return nil
 	}
-	at := path + ".wasm"
-	m, declared, index := b.findFunction(call, at)
+	at := c.path + ".wasm"
+	m, declared, index := b.findFunction(n, at)
 	if declared == nil {
 		return nil
 	}
-	if declared.GetRole() != abi.RoleAggregate {
-		b.wrong(call, at, "The function %s is of the role %s; aggregate needs one of the role %s", call.text, declared.GetRole(), abi.RoleAggregate)
+	if !slices.Contains(c.roles, declared.GetRole()) {
+		b.wrongRole(c, n, at, m, declared)
 		return nil
 	}
-	if len(declared.GetStates()) > 0 || len(declared.GetNamedOutputs()) > 0 || declared.GetSecondInput() != nil {
-		b.later(call.line, call.column, at, "State beside the accumulator, named outputs and second inputs of an aggregate are not offered yet; the function %s declares some", call.text)
-	}
-	f := &Function{Module: m, Name: declared.GetName(), Index: index}
-	f.Accumulator = b.declared(declared.GetAccumulator(), "accumulator", call, at)
-	f.Result = b.declared(declared.GetOutput(), "result", call, at)
-	if f.Accumulator != nil && !f.Accumulator.IsFixedWidth() {
-		b.later(call.line, call.column, at, "The function %s has an accumulator of variable width, %s, which is not offered yet", call.text, f.Accumulator)
-	}
-	bound := b.bindInput(p, f, declared.GetInput(), call, at)
-	filled := b.parameters(f, declared, n, path)
-	if !bound || !filled || f.Accumulator == nil || f.Result == nil {
+	f := &Function{Module: m, Name: declared.GetName(), Index: index, Role: declared.GetRole()}
+	f.Merges, f.ProcessingTime = declared.GetMerges(), declared.GetProcessingTime()
+	sound := b.bindStates(f, declared, n, at)
+	sound = b.bindInputs(p, f, declared, c, n, at) && sound
+	sound = b.bindKey(f, declared, c, n, at) && sound
+	sound = b.parameters(f, declared, c.node, c.path) && sound
+	sound = b.bindAccumulator(f, declared, n, at) && sound
+	if !b.bindOutputs(f, declared, n, at) || !sound {
 		return nil
 	}
+	p.functions = append(p.functions, called{f, c.sides})
+	p.settleOutputs(f)
+	p.settleOutputs(f)
 	return f
 }
 
+// wrongRole names the functions of the module that would be right.
+func (b *builder) wrongRole(c call, n *node, at string, m *Module, declared *abi.Function) {
+	var right []string
+	for _, f := range m.Manifest.GetFunctions() {
+		if slices.Contains(c.roles, f.GetRole()) {
+			right = append(right, m.Name+"."+f.GetName())
+		}
+	}
+	hint := ""
+	const shown = 3
+	if len(right) > 0 {
+		hint = ", such as " + strings.Join(right[:min(len(right), shown)], ", ")
+	}
+	b.wrong(n, at, "The function %s is of the role %s; %s needs one of the role %s%s", n.text, declared.GetRole(), c.field, strings.Join(c.roles, " or "), hint)
+}
+
 // findFunction looks up module and function by name.
-func (b *builder) findFunction(call *node, at string) (*Module, *abi.Function, int) {
-	module, name, _ := strings.Cut(call.text, ".")
+func (b *builder) findFunction(n *node, at string) (*Module, *abi.Function, int) {
+	module, name, _ := strings.Cut(n.text, ".")
 	info := b.modules[module]
 	if info == nil {
 		known := make([]string, 0, len(b.modules))
 		named(b.root.get("modules"), func(e entry) { known = append(known, e.key) })
 		if len(known) == 0 {
-			b.wrong(call, at, "There is no module %s: the job's modules declare none", quote(module))
+			b.wrong(n, at, "There is no module %s: the job's modules declare none", quote(module))
 			return nil, nil, 0
 		}
-		b.wrong(call, at, "There is no module %s%s", quote(module), b.suggest(module, known, "there are "))
+		b.wrong(n, at, "There is no module %s%s", quote(module), b.suggest(module, known, "there are "))
 		return nil, nil, 0
 	}
 	info.used = true
@@ -71,233 +99,281 @@ func (b *builder) findFunction(call *node, at string) (*Module, *abi.Function, i
 		for _, f := range info.module.Manifest.GetFunctions() {
 			known = append(known, module+"."+f.GetName())
 		}
-		b.wrong(call, at, "The module %s has no function %s%s", module, quote(name), b.suggest(call.text, known, "its functions are "))
+		b.wrong(n, at, "The module %s has no function %s%s", module, quote(name), b.suggest(n.text, known, "its functions are "))
 		return nil, nil, 0
 	}
 	return info.module, info.module.Manifest.GetFunctions()[index], index
 }
 
+// lookUp is the function that a mapping names, nil if there is none: for what must be
+// known of it before it is bound, which is when problems are told.
+func (b *builder) lookUp(n *node) *abi.Function {
+	name := n.get("wasm")
+	if text(name) == "" {
+		return nil
+	}
+	module, function, _ := strings.Cut(name.text, ".")
+	info := b.modules[module]
+	if info == nil || info.module == nil {
+		return nil
+	}
+	index := info.module.Manifest.FunctionIndex(function)
+	if index < 0 {
+		return nil
+	}
+	return info.module.Manifest.GetFunctions()[index]
+}
+
 // declared reads a schema of a manifest; nil if it cannot be used.
-func (b *builder) declared(s *abi.Schema, what string, call *node, at string) *stream.Schema {
+func (b *builder) declared(s *abi.Schema, what string, n *node, at string) *stream.Schema {
 	var fields []stream.Field
 	for _, f := range s.GetFields() {
 		t, _, err := stream.ParseColumnType(f.GetType())
 		if err != nil {
-			b.wrong(call, at, "The function %s declares the field %s of its %s badly: %s", call.text, f.GetName(), what, err)
+			b.wrong(n, at, "The function %s declares the field %s of its %s badly: %s", n.text, f.GetName(), what, err)
 			return nil
 		}
 		if t.Kind == stream.Array || t.Kind == stream.Map || t.Kind == stream.RowType {
-			b.later(call.line, call.column, at, "The function %s declares %s of its %s as %s; nested types are not offered yet", call.text, f.GetName(), what, t)
+			b.later(n.line, n.column, at, "The function %s declares %s of its %s as %s; nested types are not offered yet", n.text, f.GetName(), what, t)
 		}
 		fields = append(fields, stream.Field{Name: f.GetName(), Type: t})
 	}
 	schema, err := stream.NewSchema(fields...)
 	if err != nil {
-		b.wrong(call, at, "The function %s declares its %s badly: %s", call.text, what, err)
+		b.wrong(n, at, "The function %s declares its %s badly: %s", n.text, what, err)
 		return nil
 	}
 	return schema
 }
 
-// bindInput finds the columns that the function takes in what the step reads.
-// Types must be equal: a row is handed over as it is.
-func (b *builder) bindInput(p *producer, f *Function, s *abi.Schema, call *node, at string) bool {
-	if s.GetAny() {
-		b.later(call.line, call.column, at, "The function %s takes any input, which is not offered yet", call.text)
-		return false
+// bindInputs binds the input that a role has on each side that it reads.
+func (b *builder) bindInputs(p *producer, f *Function, declared *abi.Function, c call, n *node, at string) bool {
+	schemas := []*abi.Schema{declared.GetInput()}
+	whats := []string{"input"}
+	if inputsOf(f.Role) > 1 {
+		schemas, whats = append(schemas, declared.GetSecondInput()), append(whats, "second input")
 	}
-	if f.InputSchema = b.declared(s, "input", call, at); f.InputSchema == nil || p.sides[0].input == nil {
-		return false
-	}
+	bound := make([]*stream.Schema, len(schemas))
 	sound := true
-	for i, want := range f.InputSchema.Fields() {
-		column := p.sides[0].input.Index(want.Name)
-		if column < 0 {
-			b.wrong(call, at, "The function %s takes a column %s %s, and what the step %s reads has none%s", call.text, want.Name, want.Type, p.name, b.suggest(want.Name, p.sides[0].input.Names(), "its columns are "))
+	for i, s := range schemas {
+		if bound[i] = b.declared(s, whats[i], n, at); bound[i] == nil {
+			sound = false
+		}
+		f.Any = f.Any || s.GetAny()
+	}
+	for i, side := range c.sides {
+		which := min(i, len(schemas)-1)
+		if bound[which] == nil || side.input == nil {
 			sound = false
 			continue
 		}
-		if have := p.sides[0].input.Fields()[column].Type; !have.Equal(want.Type) {
-			b.wrong(call, at, "The function %s takes the column %s as %s, and in what the step %s reads it is %s", call.text, want.Name, want.Type, p.name, have)
-			sound = false
-			continue
+		in := FunctionInput{Schema: bound[which]}
+		if schemas[which].GetAny() {
+			alike := c.sides
+			if len(schemas) > 1 {
+				alike = c.sides[i : i+1]
+			}
+			in = everything(side, alike)
+			sound = b.checkAny(in.Schema, n, at) && sound
+		} else {
+			sound = b.bindColumns(p, &in, side, schemas[which], n, at) && sound
 		}
-		if _, notNull, _ := stream.ParseColumnType(s.GetFields()[i].GetType()); notNull {
-			b.later(call.line, call.column, at, "The function %s takes the column %s as NOT NULL; a stream's columns may be NULL, and a check is not offered yet", call.text, want.Name)
-		}
-		f.Input = append(f.Input, column)
+		f.Inputs = append(f.Inputs, in)
 	}
 	return sound
 }
 
-// parameters makes the row that opens the function.
-func (b *builder) parameters(f *Function, declared *abi.Function, n *node, path string) bool {
-	call, with := n.get("wasm"), n.get("with")
+// everything is the input of a function that takes any: of the side the columns that
+// all sides have which it reads as one input, in the order of the first of them.
+func everything(of *side, alike []*side) FunctionInput {
+	var in FunctionInput
 	var fields []stream.Field
-	var names []string
-	for _, q := range declared.GetParameters() {
-		t, _, err := stream.ParseColumnType(q.GetType())
-		if err != nil {
-			b.wrong(call, path+".wasm", "The function %s declares its parameter %s badly: %s", call.text, q.GetName(), err)
+	if alike[0].input == nil {
+		alike = []*side{of} // a problem stands against the other
+	}
+	for _, f := range alike[0].input.Fields() {
+		missing := func(s *side) bool {
+			i := -1
+			if s.input != nil {
+				i = s.input.Index(f.Name)
+			}
+			return i < 0 || !s.input.Fields()[i].Type.Equal(f.Type)
+		}
+		if !slices.ContainsFunc(alike, missing) {
+			in.Columns = append(in.Columns, of.input.Index(f.Name))
+			fields = append(fields, f)
+		}
+	}
+	in.Schema = stream.MustSchema(fields...)
+	return in
+}
+
+// checkAny: a schema is told as lines of text.
+func (b *builder) checkAny(s *stream.Schema, n *node, at string) bool {
+	for _, name := range s.Names() {
+		if strings.ContainsRune(name, '\n') {
+			b.wrong(n, at, "The function %s takes any input, and is told its columns line by line; the column %s has a line break in its name", n.text, quote(name))
 			return false
 		}
-		fields = append(fields, stream.Field{Name: q.GetName(), Type: t})
-		names = append(names, q.GetName())
 	}
-	if with != nil && with.ok {
-		for _, e := range with.entries {
-			if !slices.Contains(names, e.key) {
-				known := b.suggest(e.key, names, "its parameters are ")
-				b.add(e.line, e.column, join(path+".with", e.key), "The function %s has no parameter %s%s", call.text, quote(e.key), known)
-			}
-		}
-	}
-	schema, err := stream.NewSchema(fields...)
-	if err != nil {
-		b.wrong(call, path+".wasm", "The function %s declares its parameters badly: %s", call.text, err)
-		return false
-	}
-	f.ParameterSchema = schema
-	w := stream.NewRowWriter(schema)
-	w.BeginIn(nil, stream.Insert)
-	for i, q := range declared.GetParameters() {
-		b.parameter(w, i, q, fields[i].Type, call, with, path)
-	}
-	f.Parameters = w.Row()
 	return true
 }
 
-// parameter sets one parameter from the job, or from its default.
-func (b *builder) parameter(w *stream.RowWriter, i int, q *abi.Parameter, t stream.Type, call, with *node, path string) {
-	if v := with.get(q.GetName()); v != nil {
-		if !v.ok {
-			return
-		}
-		if err := setParameter(w, i, t, v); err != nil {
-			b.parameterProblem(v, join(path+".with", q.GetName()), q.GetName(), err)
-		}
-		return
+// bindColumns finds the columns that the function takes in what a side reads.
+// Types must be equal: a row is handed over as it is.
+func (b *builder) bindColumns(p *producer, in *FunctionInput, of *side, s *abi.Schema, n *node, at string) bool {
+	sound := true
+	what := "what the " + p.kind() + " " + p.name + " reads"
+	if of.made != "" {
+		what = of.made
 	}
-	if q.Default == nil {
-		at := call
-		if with != nil {
-			at = with
+	for i, want := range in.Schema.Fields() {
+		column := of.input.Index(want.Name)
+		if column < 0 {
+			b.wrong(n, at, "The function %s takes a column %s %s, and %s has none%s", n.text, want.Name, want.Type, what, b.suggest(want.Name, of.input.Names(), "its columns are "))
+			sound = false
+			continue
 		}
-		b.wrong(at, path+".with", "The function %s needs the parameter %s %s%s", call.text, q.GetName(), t, explained(q.GetDoc()))
-		return
+		if have := of.input.Fields()[column].Type; !have.Equal(want.Type) {
+			b.wrong(n, at, "The function %s takes the column %s as %s, and in %s it is %s", n.text, want.Name, want.Type, what, have)
+			sound = false
+			continue
+		}
+		if _, notNull, _ := stream.ParseColumnType(s.GetFields()[i].GetType()); notNull {
+			b.later(n.line, n.column, at, "The function %s takes the column %s as NOT NULL; a stream's columns may be NULL, and a check is not offered yet", n.text, want.Name)
+		}
+		in.Columns = append(in.Columns, column)
 	}
-	v, err := jsonScalar(q.GetDefault())
-	if err == nil {
-		err = setParameter(w, i, t, v)
+	return sound
+}
+
+// bindKey holds the key that the function reads against the step's, column by column:
+// their names are the step's business.
+func (b *builder) bindKey(f *Function, declared *abi.Function, c call, n *node, at string) bool {
+	if s := declared.GetKey(); len(s.GetFields()) == 0 && !s.GetAny() {
+		return true
 	}
+	if !c.keyed {
+		b.wrong(n, at, "The function %s reads the key, and %s has none", n.text, c.field)
+		return false
+	}
+	if c.key == nil {
+		return false
+	}
+	have, err := stream.NewSchema(c.key...)
 	if err != nil {
-		b.parameterProblem(call, path+".wasm", "default of "+q.GetName(), err)
+		return false // a column that is named twice, which was told
 	}
+	if declared.GetKey().GetAny() {
+		f.Key = have
+		return true
+	}
+	if f.Key = b.declared(declared.GetKey(), "key", n, at); f.Key == nil {
+		return false
+	}
+	same := slices.EqualFunc(f.Key.Fields(), have.Fields(), func(a, b stream.Field) bool { return a.Type.Equal(b.Type) })
+	if !same {
+		b.wrong(n, at, "The function %s reads a key %s, and the step's is %s; they must have as many columns, of equal types", n.text, f.Key, have)
+	}
+	return same
 }
 
-func (b *builder) parameterProblem(n *node, path, name string, err error) {
-	if errors.Is(err, errLater) {
-		b.later(n.line, n.column, path, "The parameter %s: %s", name, err)
-		return
+func (b *builder) bindAccumulator(f *Function, declared *abi.Function, n *node, at string) bool {
+	switch f.Role {
+	case abi.RoleAggregate:
+		f.Accumulator = b.declared(declared.GetAccumulator(), "accumulator", n, at)
+		if f.Accumulator != nil && !f.Accumulator.IsFixedWidth() {
+			b.later(n.line, n.column, at, "The function %s has an accumulator of variable width, %s, which is not offered yet", n.text, f.Accumulator)
+		}
+		return f.Accumulator != nil
+	case abi.RoleReduce:
+		if len(f.Inputs) > 0 {
+			f.Accumulator = f.Inputs[0].Schema
+		}
 	}
-	b.wrong(n, path, "The parameter %s %s", name, err)
+	return true
 }
 
-// errLater marks types of parameters that are not offered yet.
-var errLater = errors.New("parameters of such types are not offered yet")
-
-// setParameter writes a value into the row of parameters.
-func setParameter(w *stream.RowWriter, i int, t stream.Type, n *node) error {
-	wrong := fmt.Errorf("must be %s; it is %s", t, n.shown())
-	if n.form == nullForm {
-		w.SetNull(i)
-		return nil
+// bindOutputs reads what the function may emit.
+func (b *builder) bindOutputs(f *Function, declared *abi.Function, n *node, at string) bool {
+	main := declared.GetOutput()
+	switch {
+	case f.Role == abi.RoleReduce:
+		f.Outputs = []FunctionOutput{{Schema: f.Accumulator}}
+		return f.Accumulator != nil
+	case len(main.GetFields()) == 0 && emits(f.Role):
+		b.later(n.line, n.column, at, "The function %s answers its output's columns when it is opened, which is not offered yet", n.text)
+		return false
+	case len(main.GetFields()) == 0:
+		return true
 	}
-	switch t.Kind {
-	case stream.Boolean:
-		if n.form != boolForm {
-			return wrong
-		}
-		w.SetBool(i, strings.EqualFold(n.text, "true"))
-	case stream.Int, stream.BigInt:
-		s := &shape{min: math.MinInt64, max: math.MaxInt64}
-		if t.Kind == stream.Int {
-			s = &shape{min: math.MinInt32, max: math.MaxInt32}
-		}
-		if message := integerProblem(n, s); message != "" {
-			return errors.New(message)
-		}
-		if t.Kind == stream.Int {
-			w.SetInt32(i, int32(n.number))
-		} else {
-			w.SetInt64(i, n.number)
-		}
-	case stream.Float, stream.Double:
-		v, err := floatValue(n, t.Kind)
-		if err != nil {
-			return wrong
-		}
-		if t.Kind == stream.Float {
-			w.SetFloat32(i, float32(v))
-		} else {
-			w.SetFloat64(i, v)
-		}
-	case stream.String:
-		if n.form != textForm {
-			return fmt.Errorf("must be text; it is %s: put it in quotes", n.shown())
-		}
-		w.SetBytes(i, []byte(n.text))
-	default:
-		return fmt.Errorf("it is %s, and %w", t, errLater)
+	if !b.bindOutput(f, "", main, outputWord(f.Role), n, at) {
+		return false
 	}
-	return nil
+	for _, o := range declared.GetNamedOutputs() {
+		if !b.bindOutput(f, o.GetName(), o.GetSchema(), "output "+o.GetName(), n, at) {
+			return false
+		}
+	}
+	return true
 }
 
-func floatValue(n *node, k stream.TypeKind) (float64, error) {
-	if n.form != intForm && n.form != floatForm && !n.fromVariable() {
-		return 0, strconv.ErrSyntax
+// outputWord is how an error calls a role's main output.
+func outputWord(role string) string {
+	switch role {
+	case abi.RoleAggregate:
+		return "result"
+	case abi.RoleKey:
+		return "key"
 	}
-	bits := 64
-	if k == stream.Float {
-		bits = 32
-	}
-	switch strings.ToLower(strings.TrimPrefix(n.text, "+")) { // YAML's words
-	case ".inf":
-		return math.Inf(1), nil
-	case "-.inf":
-		return math.Inf(-1), nil
-	case ".nan":
-		return math.NaN(), nil
-	}
-	return strconv.ParseFloat(n.text, bits)
+	return "output"
 }
 
-// jsonScalar reads a default, which is JSON text, as a node.
-func jsonScalar(text string) (*node, error) {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("is not JSON: %w", err)
+// emits tells of the roles that put rows out.
+func emits(role string) bool {
+	switch role {
+	case abi.RoleFilter, abi.RoleTimestamp, abi.RoleAssigner, abi.RoleTrigger, abi.RoleEvictor:
+		return false
 	}
-	if d.More() {
-		return nil, errors.New("is more than one JSON value")
+	return true
+}
+
+func (b *builder) bindOutput(f *Function, name string, s *abi.Schema, what string, n *node, at string) bool {
+	schema := b.declared(s, what, n, at)
+	if schema == nil {
+		return false
 	}
-	n := &node{text: text, written: text, ok: true, expanded: true}
-	switch v := v.(type) {
-	case nil:
-		n.form = nullForm
-	case bool:
-		n.form = boolForm
-	case json.Number:
-		n.form, n.text, n.written = floatForm, v.String(), v.String()
-		if !strings.ContainsAny(n.text, ".eE") {
-			n.form = intForm
+	f.Outputs = append(f.Outputs, FunctionOutput{name, schema})
+	return true
+}
+
+// bindStates reads the states that the function declares.
+func (b *builder) bindStates(f *Function, declared *abi.Function, n *node, at string) bool {
+	sound := true
+	for _, s := range declared.GetStates() {
+		what := "state " + s.GetName()
+		state := FunctionState{
+			Name: s.GetName(), Kind: s.GetKind(), Scope: s.ScopeOrDefault(), Value: b.declared(s.GetValue(), what, n, at),
+			OnRead: s.GetTtlUpdate() == abi.UpdateRead, SeenOnce: s.GetTtlVisibility() == abi.SeenOnce,
 		}
-	case string:
-		n.form, n.text, n.written = textForm, v, v
-	default:
-		return nil, errors.New("must be a single value")
+		state.InSlot = s.InSlot() && state.Scope != abi.ScopeBroadcast
+		if s.GetKind() == abi.StateMap {
+			state.Key = b.declared(s.GetKey(), "key of "+what, n, at)
+			sound = sound && state.Key != nil
+		}
+		if text := s.GetTtl(); text != "" {
+			ms, message := parseDuration(text)
+			if message == "" && ms <= 0 {
+				message = "must be positive"
+			}
+			if message != "" {
+				b.wrong(n, at, "The function %s declares the ttl of its %s badly: %s %s", n.text, what, quote(text), message)
+				sound = false
+			}
+			state.TTL = ms
+		}
+		sound = sound && state.Value != nil
+		f.States = append(f.States, state)
 	}
-	return n, nil
+	return sound
 }

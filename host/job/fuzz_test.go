@@ -75,6 +75,9 @@ func checkPlan(t *testing.T, j *Job) {
 	for _, s := range j.Sources {
 		checkSource(t, s)
 		known[StreamRef{Name: s.Name}] = s.Output.String()
+		if s.OnError == DeadLetter {
+			known[StreamRef{s.Name, "failed"}] = FailedSchema.String()
+		}
 	}
 	reads := func(what string, refs []StreamRef, input *stream.Schema) {
 		for _, r := range refs {
@@ -86,13 +89,22 @@ func checkPlan(t *testing.T, j *Job) {
 	for _, s := range j.Steps {
 		reads("step "+s.Name, s.From, s.Input)
 		known[StreamRef{Name: s.Name}] = s.Output.String()
+		if s.OnFault == DeadLetter {
+			known[StreamRef{s.Name, "failed"}] = FailedSchema.String()
+		}
+		for _, f := range s.Functions {
+			for _, o := range f.Outputs[min(1, len(f.Outputs)):] {
+				known[StreamRef{s.Name, o.Name}] = o.Schema.String()
+			}
+		}
+		checkEach(t, s)
 		if s.Window != nil {
 			checkOptions(t, s, &s.Window.Options)
 		} else if s.WindowJoin != nil {
 			checkOptions(t, s, &s.WindowJoin.Options)
 		}
 		if s.Window != nil && s.Window.LateOutput != "" {
-			known[StreamRef{s.Name, s.Window.LateOutput}] = s.Input.String()
+			known[StreamRef{s.Name, s.Window.LateOutput}] = late(s).String()
 		}
 		checkJoin(t, s)
 		for _, side := range s.Sides() {
@@ -107,6 +119,40 @@ func checkPlan(t *testing.T, j *Job) {
 		if k := s.Connector.KafkaSink; k != nil {
 			checkKafkaSink(t, s, k, j.Checkpoint)
 		}
+	}
+}
+
+// late is the schema of a step's late output.
+func late(s *Step) *stream.Schema {
+	all := make([]int, s.Input.Len()-s.Computed)
+	for i := range all {
+		all[i] = i
+	}
+	return s.Input.Project(all)
+}
+
+// checkEach: the columns that a function takes are those that it was bound to.
+func checkEach(t *testing.T, s *Step) {
+	t.Helper()
+	f := s.Each
+	if f == nil {
+		return
+	}
+	for i, c := range f.Inputs[0].Columns {
+		if got, want := s.Input.Fields()[c], f.Inputs[0].Schema.Fields()[i]; got.Name != want.Name || !got.Type.Equal(want.Type) {
+			t.Fatalf("step %s: %s takes %s and is given %s", s.Name, f.Name, want.Name, got.Name)
+		}
+	}
+	if f.Role != "key" {
+		return
+	}
+	for i, c := range s.Pass {
+		if got, want := s.Output.Fields()[i], s.Input.Fields()[c]; got.Name != want.Name {
+			t.Fatalf("step %s passes %s on as %s", s.Name, want.Name, got.Name)
+		}
+	}
+	if s.Output.Len() != len(s.Pass)+f.Result().Len() {
+		t.Fatalf("step %s puts out %s, and passes %d columns on", s.Name, s.Output, len(s.Pass))
 	}
 }
 

@@ -22,10 +22,25 @@ func (r *ref) schema() *stream.Schema {
 	switch {
 	case r.from == nil:
 		return nil
+	case r.extra != nil && r.extra.of == nil:
+		return r.extra.schema
 	case r.extra != nil:
 		return r.extra.of.input
 	}
 	return r.from.output
+}
+
+// changing tells of a stream that may have changes.
+func (r *ref) changing() bool {
+	switch {
+	case r.from == nil:
+		return false
+	case r.extra != nil && r.extra.of != nil:
+		return r.extra.of.changing != ""
+	case r.extra != nil && r.extra.failed:
+		return false
+	}
+	return r.from.changing
 }
 
 // declareSteps makes the steps and sinks known by name, before any reference
@@ -38,7 +53,8 @@ func (b *builder) declareSteps() {
 			return
 		}
 		p := &producer{name: e.key, path: path, node: e.value, step: &Step{Name: e.key, Line: e.line}, event: -1}
-		p.declare()
+		b.declareKey(p)
+		b.declare(p)
 		b.producers[e.key] = p
 		b.order = append(b.order, p)
 	})
@@ -54,17 +70,27 @@ func (b *builder) declareSteps() {
 // resolveAll looks up what every step and sink reads.
 func (b *builder) resolveAll() {
 	for _, p := range b.order {
-		if p.step == nil {
+		if p.step == nil || p.operation == keyOperation {
 			continue
 		}
-		if p.isJoin() {
+		switch {
+		case p.operation == broadcastProcessOperation:
+			p.sides[1].refs = b.resolveFrom(p.node.get(p.operation).get("broadcast"), p.sides[1].path)
+		case p.isTwoSided():
 			for i, field := range []string{"left", "right"} {
 				p.sides[i].refs = b.resolveFrom(p.node.get(p.operation).get(field), p.sides[i].path)
 			}
 			continue
 		}
-		p.sides[0].refs = b.resolveFrom(p.node.get("from"), p.sides[0].path)
-		p.step.From = p.sides[0].streams()
+		to := p
+		if q := p.keyed; q != nil {
+			// It is read by the step that computes the key, and that by this one.
+			p.sides[0].refs = []ref{{StreamRef: StreamRef{Name: q.name}, from: q, node: p.node.get("from"), path: p.sides[0].path}}
+			p.step.From = p.sides[0].streams()
+			to = q
+		}
+		to.sides[0].refs = b.resolveFrom(p.node.get("from"), p.sides[0].path)
+		to.step.From = to.sides[0].streams()
 	}
 	for _, s := range b.sinks {
 		s.refs = b.resolveFrom(s.node.get("from"), s.path+".from")
@@ -108,18 +134,10 @@ func (b *builder) resolveRef(n *node, path string) ref {
 		return r
 	case !dotted:
 		p.used = true
-	case output == reservedOutput:
-		b.later(n.line, n.column, path, "The output %s, of records that a function failed on, is not offered yet", n.text)
-		return r
-	case p.source != nil:
-		b.wrong(n, path, "%s is a source, and a source has no other outputs; write %s", name, name)
-		return r
 	default:
 		i := slices.IndexFunc(p.extras, func(x *extra) bool { return x.name == output })
 		if i < 0 {
-			if !p.mayHaveOutputs() {
-				b.wrong(n, path, "The step %s has no output %s; %s", name, quote(output), p.knownOutputs(n.text))
-			}
+			b.unknownOutput(p, n, output, path)
 			return r
 		}
 		r.extra = p.extras[i]
@@ -127,6 +145,19 @@ func (b *builder) resolveRef(n *node, path string) ref {
 	}
 	r.from = p
 	return r
+}
+
+func (b *builder) unknownOutput(p *producer, n *node, output, path string) {
+	switch {
+	case output == reservedOutput && p.source != nil:
+		b.wrong(n, path, "The output %s has the records of %s that cannot be decoded; its on-error must be dead-letter for that", n.text, p.name)
+	case output == reservedOutput:
+		b.wrong(n, path, "The output %s has the records that a function of %s failed on; its on-fault must be dead-letter for that", n.text, p.name)
+	case p.source != nil:
+		b.wrong(n, path, "%s is a source, and a source has no other outputs; write %s", p.name, p.name)
+	case !b.mayHaveOutputs(p):
+		b.wrong(n, path, "The step %s has no output %s; %s", p.name, quote(output), p.knownOutputs(n.text))
+	}
 }
 
 // knownOutputs ends a sentence about an output that a step does not have.
@@ -150,9 +181,14 @@ func (p *producer) knownOutputs(wrong string) string {
 
 // mayHaveOutputs tells of a step whose outputs are not known because of what
 // is not offered yet or was not understood.
-func (p *producer) mayHaveOutputs() bool {
-	if !p.node.ok || p.node.get("apply") != nil {
+func (b *builder) mayHaveOutputs(p *producer) bool {
+	if !p.node.ok {
 		return true
+	}
+	for n := range p.emitting {
+		if b.lookUp(n) == nil {
+			return true
+		}
 	}
 	operation := p.node.get(p.operation)
 	for _, name := range []string{"late-output", "late-left", "late-right"} {
@@ -299,8 +335,14 @@ func (b *builder) warnUnused() {
 			b.warn(p.node, p.path, "Nobody reads the step %s", p.name)
 		}
 		for _, x := range p.extras {
-			if !x.used {
+			switch {
+			case x.used:
+			case x.failed:
+				b.warn(x.node, x.field, "Nobody reads the output %s.%s, so records that fail are only counted", p.name, x.name)
+			case x.of != nil:
 				b.warn(x.node, x.field, "Nobody reads the output %s.%s, so late records are only counted", p.name, x.name)
+			default:
+				b.warn(x.node, x.field, "Nobody reads the output %s.%s", p.name, x.name)
 			}
 		}
 	}

@@ -3,7 +3,10 @@ package job
 import (
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -17,20 +20,58 @@ func (b *builder) buildWindowJoin(p *producer) {
 	j, n := p.node.get(p.operation), p.node.get(windowOperation)
 	w := &WindowJoin{Type: JoinType(wordIndex(j.get("type"), joinWords[:]))}
 	p.step.WindowJoin = w
-	b.joinKeys(p, j)
-	b.joinOutput(p, windowBounds)
-	if n == nil || !n.ok {
-		return
+	keys := b.joinKeys(p, j)
+	if w.Function = b.joinFunction(p, j, keys); w.Function == nil && !j.has("join") {
+		b.joinOutput(p, windowBounds)
 	}
+	if n != nil && n.ok {
+		w.Options = b.twoSided(p, n, keys, &w.Functions)
+	}
+	w.Left, w.Right = p.sides[0].plan(), p.sides[1].plan()
+	w.Left.Key, w.Right.Key = p.keys[0], p.keys[1]
+}
+
+// twoSided reads the window of a join or co-group.
+func (b *builder) twoSided(p *producer, n *node, keys []stream.Field, fns *WindowFunctions) window.Options {
 	at := p.path + "." + windowOperation
-	w.Options = b.windowOptions(p, n)
+	o := b.windowOptions(p, n, keys, fns)
 	if global := n.get("global"); global != nil && global.ok {
 		b.wrong(global, at+".global", "A join needs a time bound, and global windows never end, so rows would be kept for ever; use tumbling, sliding or session")
 	}
 	if late := n.get("late-output"); late != nil {
-		b.wrong(late, at+".late-output", "A window join has no late output: late rows are dropped and counted; late-left and late-right of an interval-join make outputs")
+		b.wrong(late, at+".late-output", "A %s has no late output: late rows are dropped and counted; late-left and late-right of an interval-join make outputs", strings.ReplaceAll(p.operation, "-", " "))
 	}
-	b.warnOptions(p, n, &w.Options)
+	b.warnOptions(p, n, &o)
+	return o
+}
+
+// joinFunction binds the function that a join may have, whose output is the join's.
+func (b *builder) joinFunction(p *producer, n *node, keys []stream.Field) *Function {
+	f := n.get("join")
+	if f == nil || !f.ok {
+		return nil
+	}
+	fn := b.function(p, call{node: f, path: p.path + "." + p.operation + ".join", field: "join", roles: []string{abi.RoleJoin}, sides: p.sides, key: keys, keyed: true})
+	if fn != nil {
+		p.output = fn.Result()
+	}
+	return fn
+}
+
+func (b *builder) buildCoGroup(p *producer) {
+	g, n := p.node.get(p.operation), p.node.get(windowOperation)
+	w := &CoGroup{}
+	p.step.CoGroup = w
+	keys := b.joinKeys(p, g)
+	if n != nil && n.ok {
+		w.Options = b.twoSided(p, n, keys, &w.Functions)
+	}
+	if f := g.get("function"); f != nil && f.ok {
+		w.Function = b.function(p, call{node: f, path: p.path + "." + p.operation + ".function", field: "co-group", roles: []string{abi.RoleCoGroup}, sides: p.sides, key: keys, keyed: true})
+	}
+	if w.Function != nil {
+		p.output = w.Function.Result()
+	}
 	w.Left, w.Right = p.sides[0].plan(), p.sides[1].plan()
 	w.Left.Key, w.Right.Key = p.keys[0], p.keys[1]
 }
@@ -43,8 +84,10 @@ func (b *builder) buildIntervalJoin(p *producer) {
 		UpperExclusive: isTrue(n.get("upper-exclusive")),
 	}
 	p.step.IntervalJoin = j
-	b.joinKeys(p, n)
-	b.joinOutput(p, nil)
+	keys := b.joinKeys(p, n)
+	if j.Function = b.joinFunction(p, n, keys); j.Function == nil && !n.has("join") {
+		b.joinOutput(p, nil)
+	}
 	for _, s := range p.sides {
 		if s.timeless != "" {
 			b.wrong(s.refs[0].node, s.path, "%s is joined by time, and the source %s gives no timestamp: give it event-time or ingestion-time", s.shown, s.timeless)
@@ -64,28 +107,29 @@ func (s *side) plan() Side {
 }
 
 // joinKeys finds the columns of both keys, which must be as many and of equal
-// types.
-func (b *builder) joinKeys(p *producer, n *node) {
+// types; it returns those of the left one, nil if they are not known.
+func (b *builder) joinKeys(p *producer, n *node) []stream.Field {
 	at := p.path + "." + p.operation
 	left, right := n.get("left-key"), n.get("right-key")
 	var fields [2][]stream.Field
 	p.keys[0], fields[0] = b.key(p.sides[0], left, at+".left-key")
 	p.keys[1], fields[1] = b.key(p.sides[1], right, at+".right-key")
 	if left == nil || right == nil || !left.ok || !right.ok {
-		return
+		return nil
 	}
 	if len(left.items) != len(right.items) {
 		b.wrong(right, at+".right-key", "left-key and right-key are compared column by column, and they have %d and %d", len(left.items), len(right.items))
-		return
+		return nil
 	}
 	if len(fields[0]) != len(left.items) || len(fields[1]) != len(left.items) {
-		return
+		return nil
 	}
 	for i, l := range fields[0] {
 		if r := fields[1][i]; !l.Type.Equal(r.Type) {
 			b.wrong(right.items[i], at+".right-key", "The columns %s of the left side and %s of the right side are compared, and they are %s and %s; they must be of one type", l.Name, r.Name, l.Type, r.Type)
 		}
 	}
+	return fields[0]
 }
 
 // joinOutput makes the row of a pair: the columns of both sides, prefixed, and

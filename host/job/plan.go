@@ -109,27 +109,27 @@ type Source struct {
 	EventTime     int              // column of Output that holds the event time, -1 if none does
 	IngestionTime bool             // records are stamped as they are read
 	RecordTime    bool             // a record's event time is its Kafka timestamp: there is no event-time column and no ingestion-time
+	Timestamp     *Function        // of the role timestamp: it says the record's event time; there is no event-time column
 	Watermark     *Watermark       // nil: only the end of input moves time
 	OnError       OnError
 	Line          int
 }
 
-// OnError says what a source does with a record that it cannot decode.
+// OnError says what becomes of a record that a source cannot decode, or that a step's
+// function fails on.
 type OnError uint8
 
-// The choices of on-error.
+// The choices of on-error and on-fault.
 const (
-	Fail OnError = iota // the job fails
-	Skip                // the record is counted, reported and left out
+	Fail       OnError = iota // the job fails
+	DeadLetter                // the record is counted and goes to the output failed, of FailedSchema
+	Skip                      // the record is counted, reported and left out
 )
 
 // String is the choice as the job file writes it.
-func (e OnError) String() string {
-	if e == Skip {
-		return "skip"
-	}
-	return "fail"
-}
+func (e OnError) String() string { return errorWords[e] }
+
+var errorWords = [...]string{Fail: "fail", DeadLetter: "dead-letter", Skip: "skip"}
 
 // Connector is what a source reads or a sink writes; exactly one field is set.
 type Connector struct {
@@ -178,6 +178,7 @@ type Watermark struct {
 	MaxOutOfOrderness int64 // ms; 0 unless Bounded
 	IdleTimeout       int64 // ms; 0: a source is never idle
 	OnEvent           bool  // after every record, instead of periodically
+	Punctuated        bool  // where Source.Timestamp says so, instead of following from the records' times
 	Alignment         *Alignment
 }
 
@@ -239,30 +240,46 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin and IntervalJoin is
-// set; without any it is a union or pass-through.
+// Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin and
+// Process is set; without any it is a union or pass-through.
 type Step struct {
-	Name          string         // its uid in checkpoints
-	From          []StreamRef    // nil for a join, which has two sides
-	Input         *stream.Schema // of each stream in From; nil for a join
-	KeyBy         []int          // columns of Input; nil unless Window
-	Window        *Window
-	WindowJoin    *WindowJoin
-	IntervalJoin  *IntervalJoin
+	Name         string         // its uid in checkpoints
+	From         []StreamRef    // nil for a step with two sides
+	Input        *stream.Schema // of each stream in From; nil for a step with two sides
+	KeyBy        []int          // columns of Input; nil unless Window or Process
+	Window       *Window
+	WindowJoin   *WindowJoin
+	CoGroup      *CoGroup
+	IntervalJoin *IntervalJoin
+	Process      *Process
+	// Each, of the role map, filter or flat-map, takes each record by itself. Of the role
+	// key it puts the key behind the columns of Pass: the step that is keyed by it reads
+	// the result.
+	Each          *Function
+	Pass          []int          // columns of Input; only of the role key
+	Computed      int            // so many of Input's last columns are a key that a function computed; a late output is without them
+	Functions     []*Function    // all that the step calls, wherever they stand
+	OnFault       OnError        // what becomes of records that they fail on
+	FaultRate     float64        // a larger share of the last records may not fail; valid unless OnFault is Fail
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)
-	Output        *stream.Schema // of the main output; a late output has its input's
+	Output        *stream.Schema // of the main output; a late output has its input's, named outputs their function's
 	Line          int
 }
 
-// Sides are the left and right side of a join, nil of other steps.
+// Sides are the left and right side of a join or co-group, or the two inputs of a Process
+// that has as many; nil of other steps.
 func (s *Step) Sides() []*Side {
 	switch {
 	case s.WindowJoin != nil:
 		return []*Side{&s.WindowJoin.Left, &s.WindowJoin.Right}
+	case s.CoGroup != nil:
+		return []*Side{&s.CoGroup.Left, &s.CoGroup.Right}
 	case s.IntervalJoin != nil:
 		return []*Side{&s.IntervalJoin.Left, &s.IntervalJoin.Right}
+	case s.Process != nil && s.Process.Left.From != nil:
+		return []*Side{&s.Process.Left, &s.Process.Right}
 	}
 	return nil
 }
@@ -292,10 +309,12 @@ func (m OutputMode) String() string { return outputWords[m] }
 
 var outputWords = [...]string{Append: "append", Update: "update", Changelog: "changelog", Complete: "complete"}
 
-// Window groups a keyed stream's records and condenses each group: by
-// Aggregates or by Function, never both.
+// Window groups a keyed stream's records and condenses each group: by one of
+// Aggregates, Function and Reduce, or by none of them. Apply makes rows of the result,
+// or of the records.
 type Window struct {
 	Options      window.Options
+	Functions    WindowFunctions
 	GapField     int    // column of Input that holds each record's own gap, BIGINT or INT; -1 unless Options.Assigner.GapByRecord
 	TriggerField int    // column of Input that a delta trigger compares, a number; -1 without one
 	EvictorField int    // column of Input that a delta evictor compares, a number; -1 without one
@@ -303,6 +322,29 @@ type Window struct {
 	Output       OutputMode
 	Aggregates   []Aggregate
 	Function     *Function // role aggregate
+	Reduce       *Function // its result is a row of its input; put out without the columns that the key has
+	Apply        *Function // what it emits is what the step puts out
+}
+
+// KeepsRecords says that Apply gets all records of a firing.
+func (w *Window) KeepsRecords() bool {
+	return w.Function == nil && w.Reduce == nil && len(w.Aggregates) == 0
+}
+
+// WindowFunctions are the functions that stand in the place of built-in parts, where
+// Options says that there is one.
+type WindowFunctions struct {
+	Assigner, Trigger, Evictor *Function
+}
+
+// All lists those that there are.
+func (w *WindowFunctions) All() (list []*Function) {
+	for _, f := range []*Function{w.Assigner, w.Trigger, w.Evictor} {
+		if f != nil {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // JoinType is what becomes of rows without a partner.
@@ -321,7 +363,7 @@ func (t JoinType) String() string { return joinWords[t] }
 
 var joinWords = [...]string{InnerJoin: "inner", LeftJoin: "left", RightJoin: "right", FullJoin: "full"}
 
-// Side is one side of a join.
+// Side is one side of a step that has two.
 type Side struct {
 	From         []StreamRef
 	Input        *stream.Schema // of each stream in From
@@ -340,6 +382,17 @@ type WindowJoin struct {
 	Left, Right Side
 	Type        JoinType
 	Options     window.Options
+	Functions   WindowFunctions
+	Function    *Function // what it makes of a pair is put out instead of its columns; nil: none
+}
+
+// CoGroup hands the rows of two sides that have equal keys and fall into the same
+// window to a function. Its outputs are the function's.
+type CoGroup struct {
+	Left, Right Side
+	Options     window.Options
+	Functions   WindowFunctions
+	Function    *Function
 }
 
 // IntervalJoin pairs the rows of two sides that have equal keys and times that
@@ -352,7 +405,8 @@ type IntervalJoin struct {
 	// no such bound, so sums with them must saturate.
 	Lower, Upper                   int64
 	LowerExclusive, UpperExclusive bool
-	Unbounded                      bool // a bound is missing, and rows may be kept for ever
+	Unbounded                      bool      // a bound is missing, and rows may be kept for ever
+	Function                       *Function // as in WindowJoin
 }
 
 // Aggregate is one built-in aggregate and the column it puts out.
@@ -361,19 +415,6 @@ type Aggregate struct {
 	Kind   aggregate.Kind
 	Column int         // of the step's Input, -1 for Count
 	Type   stream.Type // of the result
-}
-
-// Function is a function of a module, bound to the streams of a step.
-type Function struct {
-	Module          *Module
-	Name            string
-	Index           int            // in the module's manifest: what a call names it by
-	Input           []int          // columns of the step's Input, in the order that the function declares them
-	InputSchema     *stream.Schema // of the rows that the function takes
-	Accumulator     *stream.Schema
-	Result          *stream.Schema
-	ParameterSchema *stream.Schema
-	Parameters      stream.Row // of ParameterSchema, defaults filled in
 }
 
 // Sink is where records go to.

@@ -93,11 +93,15 @@ func (c *class) move(columns []int) {
 type pruner struct {
 	out map[*producer]*class
 	in  map[*side]*class
+	own map[*extra]*class // of outputs with rows of their own
 }
 
 func (u *pruner) of(r ref) *class {
-	if r.extra != nil {
+	switch {
+	case r.extra != nil && r.extra.of != nil:
 		return u.in[r.extra.of] // late records leave as they came
+	case r.extra != nil:
+		return u.own[r.extra]
 	}
 	return u.out[r.from]
 }
@@ -105,11 +109,12 @@ func (u *pruner) of(r ref) *class {
 // prune leaves out the columns that nobody uses and sets all schemas of the
 // plan. Demand flows against the records, and sideways through unions.
 func (b *builder) prune() {
-	u := &pruner{out: map[*producer]*class{}, in: map[*side]*class{}}
+	u := &pruner{out: map[*producer]*class{}, in: map[*side]*class{}, own: map[*extra]*class{}}
 	for _, p := range b.order {
 		if p.source != nil {
 			u.out[p] = newClass(p.output)
 			u.out[p].use(p.event)
+			u.functions(p)
 			continue
 		}
 		u.step(p)
@@ -130,6 +135,7 @@ func (b *builder) prune() {
 			if p.event >= 0 {
 				s.EventTime = c.at[p.event]
 			}
+			u.settleFunctions(p)
 			p.settleMetadata(c.at)
 			continue
 		}
@@ -166,13 +172,38 @@ func (u *pruner) step(p *producer) {
 		}
 		in.use(s.gap, s.trigger, s.evictor)
 	}
+	if q := p.keyed; q != nil && p.late(nil) != "" {
+		u.out[q].useAll() // a late record is what came, without the key
+	}
+	u.functions(p)
 	w := p.step.Window
-	if w == nil && !p.isJoin() {
+	switch {
+	case p.operation == keyOperation:
+		u.key(p)
+		return
+	case p.operation == mapOperation || p.operation == flatMapOperation:
+		u.out[p] = newClass(p.output)
+		u.out[p].useAll() // what there is in it is the function's to say
+		return
+	case w == nil && !p.isJoin() && !p.isProcess():
 		u.out[p] = u.in[p.sides[0]]
 		return
 	}
 	out := newClass(p.output)
 	u.out[p] = out
+	if p.isProcess() {
+		u.in[p.sides[0]].use(p.keys[0]...)
+		u.in[p.sides[len(p.sides)-1]].use(p.keys[1]...)
+		out.useAll() // what there is in it is the function's to say
+		return
+	}
+	if p.isJoin() && p.makesRows() {
+		for i, s := range p.sides {
+			u.in[s].use(p.keys[i]...)
+		}
+		out.useAll()
+		return
+	}
 	if p.isJoin() {
 		first := 0
 		for i, s := range p.sides {
@@ -190,10 +221,17 @@ func (u *pruner) step(p *producer) {
 	for _, a := range w.Aggregates {
 		in.use(a.Column)
 	}
-	if w.Function != nil {
-		in.use(w.Function.Input...)
-	}
 	out.useAll() // a window puts out all that it computes
+}
+
+// key: the columns of the record are passed on as far as they are used, as by a join.
+func (u *pruner) key(p *producer) {
+	in, out := u.in[p.sides[0]], newClass(p.output)
+	u.out[p] = out
+	out.feeds = []feed{{0, in}}
+	for i := p.sides[0].input.Len(); i < p.output.Len(); i++ {
+		out.use(i)
+	}
 }
 
 // spread takes demand through joins, from what is used of their outputs to
@@ -240,6 +278,7 @@ func (u *pruner) spread(order []*producer) {
 func (u *pruner) settle(p *producer) {
 	step, out := p.step, u.out[p].project()
 	step.Output = out.pruned
+	u.settleFunctions(p)
 	first := 0
 	for i, s := range p.sides {
 		in := u.in[s].project()
@@ -248,15 +287,22 @@ func (u *pruner) settle(p *producer) {
 				*column = in.at[*column]
 			}
 		}
-		if !p.isJoin() {
+		if len(p.sides) == 1 {
 			step.Input = in.pruned
 			in.move(step.KeyBy)
+			step.Pass = passed(p, in, out)
+			if p.keyed != nil {
+				step.Computed = len(step.KeyBy)
+			}
 			continue
 		}
 		plan := step.Sides()[i]
 		plan.Input = in.pruned
 		plan.GapField, plan.TriggerField, plan.EvictorField = s.gap, s.trigger, s.evictor
 		in.move(plan.Key)
+		if p.makesRows() || p.isProcess() {
+			continue
+		}
 		for column, at := range in.at {
 			if out.at[first+column] >= 0 {
 				plan.Output = append(plan.Output, at)
@@ -275,7 +321,63 @@ func (u *pruner) settle(p *producer) {
 			a.Column = in.at[a.Column]
 		}
 	}
-	if w.Function != nil {
-		in.move(w.Function.Input)
+}
+
+// makesRows tells of a join or co-group whose function makes its rows.
+func (p *producer) makesRows() bool {
+	s := p.step
+	return s.CoGroup != nil || s.WindowJoin != nil && s.WindowJoin.Function != nil || s.IntervalJoin != nil && s.IntervalJoin.Function != nil
+}
+
+// passed are the columns that a step passes on which computes a key.
+func passed(p *producer, in, out *class) (columns []int) {
+	if p.operation != keyOperation {
+		return nil
+	}
+	for column, at := range in.at {
+		if out.at[column] >= 0 {
+			columns = append(columns, at)
+		}
+	}
+	return columns
+}
+
+// functions notes what functions take, and the rows that they put out.
+func (u *pruner) functions(p *producer) {
+	for _, x := range p.extras {
+		if x.of == nil {
+			u.own[x] = newClass(x.schema)
+			u.own[x].useAll() // what there is in it is the function's to say
+		}
+	}
+	for _, f := range p.functions {
+		for i, s := range f.sides {
+			if in := u.read(p, s); in != nil {
+				in.use(f.function.Inputs[i].Columns...)
+			}
+		}
+	}
+}
+
+// read is the class of what a function takes; nil if it is no stream. A source's
+// functions read its own output.
+func (u *pruner) read(p *producer, s *side) *class {
+	if p.source != nil {
+		return u.out[p]
+	}
+	return u.in[s]
+}
+
+// settleFunctions sets the columns that functions take.
+func (u *pruner) settleFunctions(p *producer) {
+	for _, f := range p.functions {
+		if p.step != nil {
+			p.step.Functions = append(p.step.Functions, f.function)
+		}
+		for i, s := range f.sides {
+			if in := u.read(p, s); in != nil {
+				in.project().move(f.function.Inputs[i].Columns)
+			}
+		}
 	}
 }

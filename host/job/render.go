@@ -55,6 +55,9 @@ func (s *Source) render(b *strings.Builder) {
 	if s.EventTime >= 0 {
 		fmt.Fprintf(b, "  event time %s\n", s.Output.Fields()[s.EventTime].Name)
 	}
+	if s.Timestamp != nil {
+		s.Timestamp.render(b, s.Output)
+	}
 	if s.IngestionTime {
 		b.WriteString("  event time is when a record is read\n")
 	}
@@ -74,10 +77,12 @@ func (w *Watermark) render(b *strings.Builder) {
 	if w.OnEvent {
 		emit = "on event"
 	}
-	switch w.Strategy {
-	case NoWatermarks:
+	switch {
+	case w.Punctuated:
+		b.WriteString("  watermark as the function says")
+	case w.Strategy == NoWatermarks:
 		b.WriteString("  no watermark before the end")
-	case Monotonous:
+	case w.Strategy == Monotonous:
 		fmt.Fprintf(b, "  watermark of records in order, %s", emit)
 	default:
 		fmt.Fprintf(b, "  watermark %s behind, %s", formatDuration(w.MaxOutOfOrderness), emit)
@@ -119,8 +124,19 @@ func (s *Step) render(b *strings.Builder) {
 		renderSides(b, &j.Left, &j.Right)
 		renderOptions(b, &j.Options, j.Left.Input, j.Left.GapField, j.Left.TriggerField, j.Left.EvictorField)
 		b.WriteByte('\n')
+		s.renderFunctions(b)
+	case s.CoGroup != nil:
+		g := s.CoGroup
+		b.WriteString("co-group\n")
+		renderSides(b, &g.Left, &g.Right)
+		renderOptions(b, &g.Options, g.Left.Input, g.Left.GapField, g.Left.TriggerField, g.Left.EvictorField)
+		b.WriteByte('\n')
+		s.renderFunctions(b)
 	case s.IntervalJoin != nil:
 		s.IntervalJoin.render(b)
+		s.renderFunctions(b)
+	case s.Process != nil && s.Sides() != nil:
+		b.WriteString("two inputs\n")
 	default:
 		fmt.Fprintf(b, "from %s\n  input %s\n", list(s.From), s.Input)
 	}
@@ -130,8 +146,20 @@ func (s *Step) render(b *strings.Builder) {
 	if s.IgnoreChanges {
 		b.WriteString("  changes are taken as plain records\n")
 	}
+	if s.Each != nil {
+		s.Each.render(b, s.Input)
+	}
+	if s.Pass != nil {
+		fmt.Fprintf(b, "  the key stands behind %s\n", columns(s.Input, s.Pass))
+	}
+	if s.OnFault != Fail {
+		fmt.Fprintf(b, "  on fault %s, up to a rate of %g\n", s.OnFault, s.FaultRate)
+	}
 	if s.Window != nil {
 		s.renderWindow(b)
+	}
+	if s.Process != nil {
+		s.renderProcess(b)
 	}
 	fmt.Fprintf(b, "  output %s%s\n", s.Output, changes(s.Changing))
 }
@@ -154,9 +182,22 @@ func (s *Step) renderWindow(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %s %s = %s%s\n", a.Name, a.Type, a.Kind, argument)
 	}
-	if f := w.Function; f != nil {
-		fmt.Fprintf(b, "  function %s.%s, number %d, of (%s)\n    accumulator %s\n    result %s\n    parameters %s %x\n",
-			f.Module.Name, f.Name, f.Index, columns(s.Input, f.Input), f.Accumulator, f.Result, f.ParameterSchema, []byte(f.Parameters))
+	s.renderFunctions(b)
+}
+
+// renderFunctions tells of the functions of a step. One that takes what another made
+// has no columns of the step.
+func (s *Step) renderFunctions(b *strings.Builder) {
+	inputs := []*stream.Schema{s.Input}
+	if sides := s.Sides(); sides != nil {
+		inputs = []*stream.Schema{sides[0].Input, sides[1].Input}
+	}
+	for _, f := range s.Functions {
+		if w := s.Window; w != nil && f == w.Apply && (w.Function != nil || w.Reduce != nil || len(w.Aggregates) > 0) {
+			f.render(b, f.Inputs[0].Schema)
+			continue
+		}
+		f.render(b, inputs...)
 	}
 }
 
@@ -205,6 +246,8 @@ func renderOptions(b *strings.Builder, o *window.Options, s *stream.Schema, gap,
 		}
 	case window.GlobalWindows:
 		b.WriteString("  global windows")
+	case window.FunctionWindows:
+		b.WriteString("  windows of a function")
 	}
 	if a.Zone != nil {
 		fmt.Fprintf(b, ", days of %s", a.Zone)
@@ -228,6 +271,8 @@ func renderOptions(b *strings.Builder, o *window.Options, s *stream.Schema, gap,
 			fmt.Fprintf(b, ", evictor keeps the last %s", formatDuration(e.Size))
 		case window.ByDelta:
 			fmt.Fprintf(b, ", evictor keeps %s within %g", name(evictor), e.Threshold)
+		case window.ByFunction:
+			b.WriteString(", evictor is a function")
 		}
 		if e.After {
 			b.WriteString(", after")

@@ -138,17 +138,17 @@ var sourceShape = &shape{what: isFields, fields: []field{
 	kafkaSourceField,
 	testField,
 	{name: "schema", doc: "The records' columns with their Flink SQL types.", required: true, shape: &shape{what: isNamed, noun: "column", columns: true, of: &shape{what: isType, example: "BIGINT"}}},
-	{name: "event-time", doc: "The column that holds a record's event time: TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch.", shape: columnShape},
+	{name: "event-time", doc: "The column that holds a record's event time: TIMESTAMP(3), TIMESTAMP_LTZ(3), or BIGINT in milliseconds since the epoch. Or a Wasm function of the role timestamp.", shape: eventTimeShape},
 	{name: "ingestion-time", doc: "Stamp records with the clock as they are read.", shape: flagShape},
 	{name: "watermark", doc: "How event time moves on; without it only the end of input moves it.", shape: watermarkShape},
-	{name: "on-error", doc: "What becomes of the job when a record cannot be decoded: fail (default), or skip it, count and report.", shape: &shape{what: isWord, words: []string{"fail", "skip"}, later: []string{"dead-letter"}}},
+	{name: "on-error", doc: "What becomes of the job when a record cannot be decoded: fail (default), dead-letter (it goes to the output SOURCE.failed), or skip it, count and report.", shape: &shape{what: isWord, words: errorWords[:]}},
 }, one: []choice{{noun: "connector", names: []string{"file", "kafka", "test"}}}}
 
 var watermarkShape = &shape{what: isFields, fields: []field{
 	{name: "strategy", doc: "bounded (max-out-of-orderness behind the latest record; the default), monotonous (records come in order) or none (only the end of input moves time).", shape: &shape{what: isWord, words: strategyWords[:]}},
 	{name: "max-out-of-orderness", doc: "How much later than the latest record an older one may come; default 0s.", shape: periodShape},
 	{name: "idle-timeout", doc: "After this long without records the source holds nothing up; by default never.", shape: positiveShape},
-	{name: "emit", doc: "periodic (every 200ms; the default) or on-event (after every record: the result is then a function of the input alone).", shape: &shape{what: isWord, words: []string{"periodic", "on-event"}}},
+	{name: "emit", doc: "periodic (every 200ms; the default), on-event (after every record: the result is then a function of the input alone) or punctuated (where the function says so that event-time names).", shape: &shape{what: isWord, words: []string{"periodic", "on-event", "punctuated"}}},
 	{name: "alignment", doc: "Hold the source back while it is ahead of the others of a group.", shape: &shape{what: isFields, fields: []field{
 		{name: "group", doc: "The group's name; sources that name it wait for each other.", required: true, shape: nameShape},
 		{name: "max-drift", doc: "How far ahead of the group's lowest watermark the source may be.", required: true, shape: periodShape},

@@ -6,15 +6,22 @@ import "math"
 // tell: it has the better words.
 var stepShape = &shape{what: isFields, fields: []field{
 	fromField,
-	{name: "key-by", doc: "The columns that records are grouped by.", shape: columnsShape},
+	{name: "map", doc: "A Wasm function that makes one row of each record.", shape: wasmShape},
+	{name: "filter", doc: "A Wasm function that keeps a record or drops it.", shape: wasmShape},
+	{name: "flat-map", doc: "A Wasm function that makes any number of rows of each record.", shape: wasmShape},
+	{name: "key-by", doc: "The columns that records are grouped by, or a Wasm function of the role key that computes them.", shape: keyShape},
 	{name: "window", doc: "Group a key's records; needs key-by and aggregate, or window-join.", shape: windowShape},
 	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
-	{name: "apply", later: true},
+	{name: "reduce", doc: "Instead of aggregate: a function that makes one record of two; the result is a record.", shape: wasmShape},
+	{name: "apply", doc: "A function that makes of a window's result, or without aggregate and reduce of its records, the rows that are put out.", shape: wasmShape},
+	processFields[0], processFields[1], processFields[2],
 	{name: "interval-join", doc: "Pair the rows of two streams that have equal keys and times that are near.", shape: intervalJoinShape},
+	{name: "co-group", doc: "Hand the rows of two streams that have equal keys and are in the same window to a function; needs window.", shape: coGroupShape},
 	{name: "window-join", doc: "Pair the rows of two streams that have equal keys and are in the same window; needs window.", shape: windowJoinShape},
 	{name: "output", doc: "What a window puts out when it fires again: append (a row per firing; the default), update (the row before is taken back: -U, +U), changelog (as update, and rows of sessions that merged are deleted: -D) or complete (all retained results of the key, as one replaceable set).", shape: &shape{what: isWord, words: outputWords[:]}},
 	{name: "combine", doc: "How the watermarks of several inputs become one: min (the default), or max, which waits for none of them and makes late what comes from those behind.", shape: &shape{what: isWord, words: []string{"min", "max"}}},
-	{name: "on-fault", later: true},
+	{name: "on-fault", doc: "What becomes of a record that a function of the step fails on: the job fails (fail; the default), dead-letter (it goes to the output STEP.failed), or skip it, count and report.", shape: &shape{what: isWord, words: errorWords[:]}},
+	{name: "fault-rate", doc: "With on-fault: the job fails when more than this share of the last 10,000 records of a task have failed, and at least 100; 1: never. Default 0.1.", shape: &shape{what: isNumber, least: 0, most: 1}},
 	{name: "changes", doc: "ignore: take changes (-U, +U, -D) as plain records.", shape: &shape{what: isWord, words: []string{"ignore"}}},
 }}
 
@@ -43,7 +50,8 @@ var windowShape = &shape{what: isFields, fields: []field{
 		{name: "merge", doc: "touching (default): sessions exactly a gap apart are one, as in Flink; overlapping: they stay two.", shape: &shape{what: isWord, words: []string{"touching", "overlapping"}}},
 	}, one: []choice{{noun: "gap", names: []string{"gap", "gap-field"}}}}},
 	{name: "global", doc: "One window without an end for each key; needs a trigger to put anything out.", shape: &shape{what: isFields}},
-	{name: "wasm", later: true},
+	{name: "wasm", doc: "A function, as module.function, that says in which windows a record is.", shape: functionShape},
+	withField,
 	{name: "trigger", doc: "When a window puts out its result; by default when its time has passed.", shape: triggerShape},
 	{name: "evictor", doc: "Which records leave a window when it fires; it then keeps all its records.", shape: evictorShape},
 	{name: "allowed-lateness", doc: "How long after its end a window of event time still takes records; each puts out the result again. Default 0s.", shape: periodShape},
@@ -74,12 +82,13 @@ func makeTriggerShape() *shape {
 			{name: "after", doc: "How long after, by the clock.", required: true, shape: spanShape},
 			{name: "reset", doc: "true: each record starts the timeout again. Default false.", shape: flagShape},
 		}}},
-		{name: "wasm", later: true},
+		{name: "wasm", doc: "When a function, module.function, says so.", shape: functionShape},
 	}
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name
 	}
+	fields = append(fields, withField)
 	word := &shape{what: isWord, words: alone, mapped: names}
 	mapping := &shape{what: isFields, fields: fields, words: alone, one: []choice{{noun: "trigger", names: names}}}
 	either.either = []*shape{word, mapping}
@@ -96,7 +105,8 @@ var evictorShape = &shape{what: isFields, fields: []field{
 	{name: "count", doc: "Keep the newest so many records.", shape: countShape},
 	{name: "time", doc: "Keep the records that are less than this older than the newest.", shape: spanShape},
 	{name: "delta", doc: "Keep the records that the last one exceeds by less than a threshold.", shape: deltaShape},
-	{name: "wasm", later: true},
+	{name: "wasm", doc: "Keep what a function, module.function, says.", shape: functionShape},
+	withField,
 	{name: "when", doc: "before (default) or after the result is computed.", shape: &shape{what: isWord, words: []string{"before", "after"}}},
 }, one: []choice{{noun: "evictor", names: []string{"count", "time", "delta", "wasm"}}}, example: "{count: 2}"}
 
@@ -109,7 +119,11 @@ var joinFields = []field{
 	{name: "left-key", doc: "The left side's columns that must equal right-key.", required: true, shape: columnsShape},
 	{name: "right-key", doc: "The right side's columns, in the order of left-key.", required: true, shape: columnsShape},
 	{name: "type", doc: "inner (default), or left, right or full: rows of that side without a partner are put out with nulls.", shape: joinTypeShape},
+	{name: "join", doc: "A function that makes of each pair the rows that are put out.", shape: wasmShape},
 }
+
+var coGroupShape = &shape{what: isFields, fields: append(joinFields[:4:4],
+	field{name: "function", doc: "What becomes of the rows of both sides.", required: true, shape: wasmShape})}
 
 var windowJoinShape = &shape{what: isFields, fields: joinFields}
 
@@ -128,8 +142,25 @@ var callsShape = &shape{what: isNamed, noun: "column", columns: true, of: callSh
 
 var wasmShape = &shape{what: isFields, fields: []field{
 	{name: "wasm", doc: "The function, as module.function.", required: true, shape: functionShape},
-	{name: "with", doc: "The function's parameters.", shape: &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}},
+	withField,
 }}
+
+var withField = field{name: "with", doc: "The function's parameters.", shape: &shape{what: isNamed, noun: "parameter", columns: true, of: scalarShape}}
+
+// callOr is a function, or what else may stand in its place.
+func callOr(other *shape) *shape {
+	return &shape{what: isEither, either: []*shape{other, wasmShape}, choose: func(n *node) *shape {
+		if n.form == mappingForm {
+			return wasmShape
+		}
+		return other
+	}}
+}
+
+var (
+	keyShape       = callOr(columnsShape)
+	eventTimeShape = callOr(columnShape)
+)
 
 // aggregateShape: an output column cannot be called wasm.
 var aggregateShape = &shape{what: isEither, either: []*shape{callsShape, wasmShape}, choose: func(n *node) *shape {

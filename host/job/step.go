@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -16,20 +17,30 @@ const (
 
 // operations are the fields of a step of which it has at most one. A
 // window-join has a window of its own.
-var operations = []string{windowOperation, intervalJoinOperation, windowJoinOperation}
+var operations = []string{
+	windowOperation, intervalJoinOperation, windowJoinOperation, coGroupOperation, mapOperation, filterOperation, flatMapOperation,
+	processOperation, coProcessOperation, broadcastProcessOperation,
+}
 
 const (
 	windowOperation       = "window"
 	intervalJoinOperation = "interval-join"
 	windowJoinOperation   = "window-join"
+	coGroupOperation      = "co-group"
 )
 
+// isJoin tells of a step with two sides.
 func (p *producer) isJoin() bool {
-	return p.operation == intervalJoinOperation || p.operation == windowJoinOperation
+	return p.operation == intervalJoinOperation || p.takesWindow()
+}
+
+// takesWindow tells of a step with two sides that has a window.
+func (p *producer) takesWindow() bool {
+	return p.operation == windowJoinOperation || p.operation == coGroupOperation
 }
 
 // declare finds out what a step does and which outputs it has.
-func (p *producer) declare() {
+func (b *builder) declare(p *producer) {
 	newSide := func(shown, path string) *side {
 		return &side{shown: shown, path: p.path + path, gap: -1, trigger: -1, evictor: -1}
 	}
@@ -38,10 +49,13 @@ func (p *producer) declare() {
 			p.operation = name // a join before a window
 		}
 	}
-	if p.isJoin() {
-		at := "." + p.operation
+	at := "." + p.operation
+	switch {
+	case p.isTwoSided():
 		p.sides = []*side{newSide("The left side of the step "+p.name, at+".left"), newSide("The right side of the step "+p.name, at+".right")}
-	} else {
+	case p.operation == broadcastProcessOperation:
+		p.sides = []*side{newSide("The step "+p.name, ".from"), newSide("The broadcast input of the step "+p.name, at+".broadcast")}
+	default:
 		p.sides = []*side{newSide("The step "+p.name, ".from")}
 	}
 	add := func(field string, of *side) {
@@ -52,15 +66,62 @@ func (p *producer) declare() {
 	}
 	switch p.operation {
 	case windowOperation:
-		add("late-output", p.sides[0])
+		late := p.sides[0]
+		if p.keyed != nil {
+			late = p.keyed.sides[0] // without the key
+		}
+		add("late-output", late)
 	case intervalJoinOperation:
 		add("late-left", p.sides[0])
 		add("late-right", p.sides[1])
+	}
+	for n, at := range p.emitting {
+		for _, o := range b.lookUp(n).GetNamedOutputs() {
+			p.extras = append(p.extras, &extra{name: o.GetName(), field: p.path + at + ".wasm", node: n.get("wasm")})
+		}
+	}
+	p.declareFailed()
+}
+
+// emitting goes through the functions of a step that may have named outputs, and the
+// fields that they stand in.
+func (p *producer) emitting(yield func(n *node, field string) bool) {
+	for _, name := range []string{"map", "flat-map", "apply", "process"} {
+		if n := p.node.get(name); n != nil && !yield(n, "."+name) {
+			return
+		}
+	}
+	for _, name := range []string{"co-process", "broadcast-process", "co-group"} {
+		if n := p.node.get(name).get("function"); n != nil && !yield(n, "."+name+".function") {
+			return
+		}
+	}
+}
+
+// kind is what a producer is called.
+func (p *producer) kind() string {
+	if p.source != nil {
+		return "source"
+	}
+	return "step"
+}
+
+// settleOutputs makes the named outputs of a bound function known.
+func (p *producer) settleOutputs(f *Function) {
+	for _, o := range f.Outputs[min(1, len(f.Outputs)):] {
+		for _, x := range p.extras {
+			if x.of == nil && x.name == o.Name {
+				x.schema = o.Schema
+			}
+		}
 	}
 }
 
 // late is the name of the output for what comes too late of a side, "" without.
 func (p *producer) late(of *side) string {
+	if p.keyed != nil {
+		of = p.keyed.sides[0]
+	}
 	for _, x := range p.extras {
 		if x.of == of {
 			return x.name
@@ -100,14 +161,17 @@ func (b *builder) look(s *side) {
 		if s.endless == "" {
 			s.endless = r.from.endless
 		}
-		changing := r.from.changing
-		if r.extra != nil {
-			changing = r.extra.of.changing != ""
-		} else if r.from.timeless != "" {
+		switch {
+		case r.extra != nil && r.extra.failed && r.from.source != nil:
+			s.timeless = r.String()
+		case (r.extra == nil || r.extra.of == nil) && r.from.timeless != "":
 			s.timeless = r.from.timeless
 		}
-		if changing && s.changing == "" {
+		if r.changing() && s.changing == "" {
 			s.changing = r.String()
+			if r.from.operation == keyOperation {
+				s.changing = r.from.sides[0].changing
+			}
 		}
 	}
 }
@@ -128,16 +192,27 @@ func (b *builder) buildStep(p *producer) {
 	b.checkOutputs(p)
 	b.combine(p)
 	p.step.IgnoreChanges = text(p.node.get("changes")) == "ignore"
+	defer b.faultPolicy(p)
 	if !sound {
 		return
 	}
 	switch p.operation {
+	case keyOperation:
+		b.buildKey(p)
+		return
+	case mapOperation, filterOperation, flatMapOperation:
+		b.buildEach(p)
+		return
 	case windowOperation:
 		b.buildWindow(p)
 	case windowJoinOperation:
 		b.buildWindowJoin(p)
+	case coGroupOperation:
+		b.buildCoGroup(p)
 	case intervalJoinOperation:
 		b.buildIntervalJoin(p)
+	case processOperation, coProcessOperation, broadcastProcessOperation:
+		b.buildProcess(p)
 	default:
 		s := p.sides[0]
 		p.output, p.timeless, p.changing = s.input, s.timeless, s.changing != ""
@@ -169,7 +244,7 @@ func (b *builder) refuseChanges(p *producer) {
 func (b *builder) sinkChanges(s *sinkInfo) {
 	for i := range s.refs {
 		r := &s.refs[i]
-		if r.from != nil && (r.extra == nil && r.from.changing || r.extra != nil && r.extra.of.changing != "") {
+		if r.changing() {
 			s.sink.Changing = true
 		}
 	}
@@ -190,7 +265,7 @@ func (b *builder) checkOperation(p *producer) bool {
 			there = append(there, name)
 		}
 	}
-	if p.operation == windowJoinOperation {
+	if p.takesWindow() {
 		there = slices.DeleteFunc(there, func(s string) bool { return s == windowOperation })
 	}
 	n := p.node
@@ -200,8 +275,13 @@ func (b *builder) checkOperation(p *producer) bool {
 		return false
 	case p.isJoin():
 		return b.checkJoin(p)
-	case !n.has("from"):
+	case p.isProcess():
+		return b.checkProcess(p)
+	case !n.has("from") && p.keyed == nil: // of the step that computes its key it is told
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
+	}
+	if p.isEach() {
+		return b.checkEach(p)
 	}
 	if window := n.get(windowOperation); window != nil {
 		return window.ok
@@ -211,7 +291,7 @@ func (b *builder) checkOperation(p *producer) bool {
 			return false
 		}
 	}
-	for _, name := range []string{"aggregate", "key-by", "apply", "output"} {
+	for _, name := range []string{"aggregate", "reduce", "key-by", "apply", "output"} {
 		if n.get(name) != nil {
 			b.wrong(n, p.path, "The step %s has %s and no operation that it belongs to: the field window is missing", p.name, name)
 			return false
@@ -226,14 +306,16 @@ func (b *builder) checkJoin(p *producer) bool {
 		{"from", "left and right say what it reads"},
 		{"key-by", "left-key and right-key are its key"},
 		{"aggregate", "it puts out pairs of rows, which a step after it can aggregate"},
+		{"reduce", "it puts out pairs of rows, which a step after it can reduce"},
+		{"apply", "join, or function of a co-group, names the function that makes its rows"},
 		{"output", "a pair is never taken back"},
 	} {
 		if n := p.node.get(f.name); n != nil {
 			b.wrong(n, p.path+"."+f.name, "A join has no %s: %s", f.name, f.hint)
 		}
 	}
-	if p.operation == windowJoinOperation && !p.node.has(windowOperation) {
-		b.wrong(p.node, p.path, "The step %s has a window-join and no window: a pair is two rows in the same tumbling, sliding or session window", p.name)
+	if p.takesWindow() && !p.node.has(windowOperation) {
+		b.wrong(p.node, p.path, "The step %s has a %s and no window: it is of rows in the same tumbling, sliding or session window", p.name, p.operation)
 	}
 	return p.node.get(p.operation).ok
 }
@@ -241,11 +323,17 @@ func (b *builder) checkJoin(p *producer) bool {
 // checkOutputs wants names that can be told apart.
 func (b *builder) checkOutputs(p *producer) {
 	for i, x := range p.extras {
-		if x.name == reservedOutput {
+		if x.name == reservedOutput && !x.failed {
 			b.wrong(x.node, x.field, "The output name %s is reserved for records that a function failed on; %s needs another one", reservedOutput, last(x.field))
 		}
-		if i > 0 && p.extras[0].name == x.name {
+		j := slices.IndexFunc(p.extras[:i], func(y *extra) bool { return x.name == y.name })
+		switch {
+		case j < 0:
+		case x.of != nil && p.extras[j].of != nil:
 			b.wrong(x.node, x.field, "The output %s.%s would have the late rows of both sides; give each side's output a name of its own", p.name, x.name)
+		default:
+			y := p.extras[j]
+			b.wrong(y.node, y.field, "The output %s.%s would be that of %s and of %s; they need names of their own", p.name, x.name, last(y.field), x.field)
 		}
 	}
 }
@@ -259,10 +347,14 @@ func (b *builder) keyBy(p *producer) []stream.Field {
 		return nil
 	}
 	if n == nil {
-		b.wrong(p.node, p.path, "The step %s has a window and no key-by, the columns that its records are grouped by", p.name)
+		b.wrong(p.node, p.path, "The step %s has a %s and no key-by, the columns that its records are grouped by", p.name, p.operation)
 		return nil
 	}
 	var keys []stream.Field
+	if p.keyed != nil {
+		p.step.KeyBy, keys = p.computedKey()
+		return keys
+	}
 	p.step.KeyBy, keys = b.key(p.sides[0], n, at)
 	return keys
 }
@@ -319,11 +411,11 @@ func (b *builder) column(s *side, n *node, name, path string) int {
 
 // aggregate adds the aggregates or the function; the fields that it puts out
 // are known if no problem stands against it.
-func (b *builder) aggregate(p *producer) (fields []stream.Field, known bool) {
+func (b *builder) aggregate(p *producer, keys []stream.Field) (fields []stream.Field, known bool) {
 	n, w, at := p.node.get("aggregate"), p.step.Window, p.path+".aggregate"
 	if n == nil {
-		if !p.node.has("apply") && !p.node.has("aggregate") {
-			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, so nothing to put out", p.name)
+		if !p.node.has("apply") && !p.node.has("aggregate") && !p.node.has("reduce") {
+			b.wrong(p.node, p.path, "The step %s has a window and no aggregate, reduce or apply, so nothing to put out", p.name)
 		}
 		return nil, false
 	}
@@ -331,11 +423,11 @@ func (b *builder) aggregate(p *producer) (fields []stream.Field, known bool) {
 		return nil, false
 	}
 	if n.get("wasm") != nil {
-		w.Function = b.function(p, n, at)
+		w.Function = b.function(p, call{node: n, path: at, field: "aggregate", roles: []string{abi.RoleAggregate}, sides: p.sides, key: keys, keyed: true})
 		if w.Function == nil {
 			return nil, false
 		}
-		return w.Function.Result.Fields(), true
+		return w.Function.Result().Fields(), true
 	}
 	if len(n.entries) == 0 {
 		b.wrong(n, at, "aggregate must name at least one column")
@@ -362,7 +454,7 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds in
 			return "the key"
 		case i >= len(fields)-bounds:
 			return "the window's bounds"
-		case p.step.Window.Function != nil:
+		case p.step.Window.Function != nil || p.step.Window.Reduce != nil:
 			return "the function's result"
 		}
 		return "the aggregate"
@@ -375,6 +467,9 @@ func (b *builder) checkClash(p *producer, fields []stream.Field, keys, bounds in
 		}
 		sound = false
 		n, at := p.node.get("aggregate"), p.path+".aggregate"
+		if n == nil {
+			n, at = p.node.get("reduce"), p.path+".reduce"
+		}
 		if i >= len(fields)-bounds && j < keys {
 			n, at = p.node.get("key-by"), p.path+".key-by"
 		}

@@ -3,6 +3,7 @@ package job
 import (
 	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -24,13 +25,21 @@ var triggerKinds = map[string]struct {
 	"purging":                    {window.Purging, false, false, true},
 	"delta":                      {window.Delta, false, false, false},
 	"timeout":                    {window.Timeout, false, false, false},
+	functionField:                {window.FunctionTrigger, false, false, true},
 }
 
+// functionField names a function where there are built-in parts, too.
+const functionField = "wasm"
+
 // trigger reads a trigger, nil if there is none or it is not right.
-func (b *builder) trigger(p *producer, n *node, at string, a *window.Assigner) *window.Trigger {
+func (b windowBuilder) trigger(n *node, at string, a *window.Assigner) *window.Trigger {
 	if n == nil || !n.ok {
 		return nil
 	}
+	if n.get(functionField) != nil {
+		return b.functionTrigger(n, at, a)
+	}
+	b.strayWith(n, at)
 	if n.form != mappingForm {
 		b.checkPair(n.line, n.column, n.text, at, a)
 		return &window.Trigger{Kind: triggerKinds[n.text].kind}
@@ -45,26 +54,44 @@ func (b *builder) trigger(p *producer, n *node, at string, a *window.Assigner) *
 			return nil
 		}
 		t := &window.Trigger{Kind: known.kind}
-		b.fillTrigger(p, t, e.value, join(at, e.key), a)
+		b.fillTrigger(t, e.value, join(at, e.key), a)
 		return t
 	}
 	return nil
 }
 
+// functionTrigger reads a trigger that is a function.
+func (b windowBuilder) functionTrigger(n *node, at string, a *window.Assigner) *window.Trigger {
+	f := b.bind(n, at, "trigger", abi.RoleTrigger)
+	if f == nil {
+		return nil
+	}
+	call := n.get(functionField)
+	b.fns.Trigger = f
+	b.checkStates(call, at+"."+functionField, f)
+	if a != nil && a.Merges() && !f.Merges {
+		b.wrong(call, at+"."+functionField, "The trigger %s cannot merge (its manifest does not say that it merges), and the windows do; %s", call.text, otherTriggers(a))
+	}
+	return &window.Trigger{Kind: window.FunctionTrigger, Merges: f.Merges}
+}
+
 // fillTrigger reads the value of a trigger that takes one.
-func (b *builder) fillTrigger(p *producer, t *window.Trigger, n *node, at string, a *window.Assigner) {
+func (b windowBuilder) fillTrigger(t *window.Trigger, n *node, at string, a *window.Assigner) {
 	switch t.Kind {
 	case window.Count:
 		t.Count = n.number
 	case window.ContinuousEventTime, window.ContinuousProcessingTime:
 		t.Interval = n.number
 	case window.Purging:
-		t.Nested = b.trigger(p, n, at, a)
+		t.Nested = b.trigger(n, at, a)
 	case window.Timeout:
 		t.Interval, t.Reset = number(n.get("after"), 0), isTrue(n.get("reset"))
-		t.Nested = b.trigger(p, n.get("trigger"), at+".trigger", a)
+		t.Nested = b.trigger(n.get("trigger"), at+".trigger", a)
+		if b.fns.Trigger != nil {
+			b.later(n.line, n.column, at+".trigger", "A timeout around a function is not offered yet; a function can have a timeout of its own, by its timers")
+		}
 	case window.Delta:
-		t.Threshold = b.delta(p, n, at, func(s *side) *int { return &s.trigger })
+		t.Threshold = b.delta(b.p, n, at, func(s *side) *int { return &s.trigger })
 	}
 }
 
@@ -91,8 +118,12 @@ func (b *builder) checkPair(line, column int, name, at string, a *window.Assigne
 		b.add(line, column, at, "The trigger %s waits for a window's end, and global windows have none; %s", name, otherTriggers(a))
 	case a.Kind != window.GlobalWindows && known.timed:
 		b.add(line, column, at, "The trigger %s is for global windows, and windows of time fire at their end; %s", name, otherTriggers(a))
-	case a.Kind == window.Session && !known.merges:
-		b.add(line, column, at, "The trigger %s cannot merge, and sessions do; %s", name, otherTriggers(a))
+	case a.Merges() && !known.merges:
+		windows := "sessions"
+		if a.Kind != window.Session {
+			windows = "the windows"
+		}
+		b.add(line, column, at, "The trigger %s cannot merge, and %s do; %s", name, windows, otherTriggers(a))
 	}
 }
 
@@ -102,7 +133,7 @@ func otherTriggers(a *window.Assigner) string {
 	for _, f := range triggerNames() {
 		known := triggerKinds[f]
 		global := a.Kind == window.GlobalWindows
-		if global && !known.global || !global && !known.timed && (known.merges || a.Kind != window.Session) {
+		if global && !known.global || !global && !known.timed && (known.merges || !a.Merges()) {
 			names = append(names, f)
 		}
 	}
@@ -122,10 +153,11 @@ func triggerNames() []string {
 }
 
 // evictor reads an evictor, nil if there is none or it is not right.
-func (b *builder) evictor(p *producer, n *node, at string) *window.Evictor {
+func (b windowBuilder) evictor(n *node, at string) *window.Evictor {
 	if n == nil || !n.ok {
 		return nil
 	}
+	b.strayWith(n, at)
 	e := &window.Evictor{After: text(n.get("when")) == "after"}
 	switch {
 	case n.get("count") != nil:
@@ -135,7 +167,12 @@ func (b *builder) evictor(p *producer, n *node, at string) *window.Evictor {
 	case n.get("delta") != nil:
 		e.Kind = window.ByDelta
 		if d := n.get("delta"); d.ok {
-			e.Threshold = b.delta(p, d, at+".delta", func(s *side) *int { return &s.evictor })
+			e.Threshold = b.delta(b.p, d, at+".delta", func(s *side) *int { return &s.evictor })
+		}
+	case n.get(functionField) != nil:
+		e.Kind = window.ByFunction
+		if b.fns.Evictor = b.bind(n, at, "evictor", abi.RoleEvictor); b.fns.Evictor == nil {
+			return nil
 		}
 	default:
 		return nil

@@ -21,6 +21,7 @@ func (b *builder) watermark(p *producer) {
 		OnEvent:           text(n.get("emit")) == "on-event",
 	}
 	p.source.Watermark = w
+	b.punctuated(p, w, n, at)
 	if p.timeless != "" && w.Strategy != NoWatermarks {
 		b.wrong(n, at, "A watermark follows from the records' event time, and the source %s has none: give it event-time or ingestion-time", p.name)
 	}
@@ -37,10 +38,27 @@ func (b *builder) watermark(p *producer) {
 	w.Alignment = &Alignment{Group: text(a.get("group")), MaxDrift: number(a.get("max-drift"), 0)}
 }
 
+// punctuated reads whether the source's function says the watermarks.
+func (b *builder) punctuated(p *producer, w *Watermark, n *node, at string) {
+	emit := n.get("emit")
+	if w.Punctuated = text(emit) == "punctuated"; !w.Punctuated {
+		return
+	}
+	if e := p.node.get("event-time"); e == nil || e.form != mappingForm {
+		b.wrong(emit, at+".emit", "Punctuated watermarks come from the function that gives a record its event time: event-time: {wasm: module.function}")
+	}
+	for _, name := range []string{"strategy", "max-out-of-orderness"} {
+		if o := n.get(name); o != nil {
+			b.wrong(o, at+"."+name, "With emit: punctuated the function says the watermarks, and %s has no meaning", name)
+		}
+	}
+	w.Strategy = Bounded // by nothing: what the function says is put out
+}
+
 // combine reads how the watermarks of a step's inputs become one.
 func (b *builder) combine(p *producer) {
 	n := p.node.get("combine")
-	if n == nil || !n.ok {
+	if n == nil || !n.ok || p.keyed != nil { // the step that computes the key reads them
 		return
 	}
 	streams := 0

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -16,19 +17,20 @@ func isEventTime(o *window.Options) bool {
 
 func (b *builder) buildWindow(p *producer) {
 	n, s := p.node.get(windowOperation), p.sides[0]
-	w := &Window{
-		Options:    b.windowOptions(p, n),
-		LateOutput: p.late(s),
-		Output:     OutputMode(wordIndex(p.node.get("output"), outputWords[:])),
-	}
-	w.GapField, w.TriggerField, w.EvictorField = s.gap, s.trigger, s.evictor
+	w := &Window{LateOutput: p.late(s), Output: OutputMode(wordIndex(p.node.get("output"), outputWords[:]))}
 	p.step.Window = w
+	keys := b.keyBy(p)
+	w.Options = b.windowOptions(p, n, keys, &w.Functions)
+	w.GapField, w.TriggerField, w.EvictorField = s.gap, s.trigger, s.evictor
 	p.changing = w.Output != Append
 	p.step.Changing = p.changing
-	keys := b.keyBy(p)
-	fields := slices.Clone(keys)
-	added, known := b.aggregate(p)
-	fields = append(fields, added...)
+	added, known := b.condense(p, keys)
+	if apply := p.node.get("apply"); apply != nil || p.node.has("apply") {
+		b.apply(p, apply, keys, added, known)
+		b.warnWindow(p, n)
+		return
+	}
+	fields := append(slices.Clone(keys), added...)
 	bounds := 0
 	if w.Options.Assigner.Kind != window.GlobalWindows {
 		fields = append(fields, windowBounds...)
@@ -40,26 +42,109 @@ func (b *builder) buildWindow(p *producer) {
 	b.warnWindow(p, n)
 }
 
+// apply binds the window function, whose input is what aggregate or reduce made of the
+// records, or the records.
+func (b *builder) apply(p *producer, n *node, keys, added []stream.Field, known bool) {
+	w, at := p.step.Window, p.path+".apply"
+	sides := p.sides
+	if p.node.get("aggregate") != nil || p.node.get("reduce") != nil {
+		made := &side{made: "the result of " + w.condensing() + " of the step " + p.name}
+		if s, err := stream.NewSchema(added...); known && err == nil {
+			made.input = s
+		}
+		sides = []*side{made}
+	}
+	if n == nil || !n.ok {
+		return
+	}
+	if w.Output != Append {
+		b.wrong(p.node.get("output"), p.path+".output", "What apply puts out is not taken back, so output must be append; it is %s", w.Output)
+	}
+	w.Apply = b.function(p, call{node: n, path: at, field: "apply", roles: []string{abi.RoleApply}, sides: sides, key: keys, keyed: true})
+	if w.Apply == nil {
+		return
+	}
+	p.output = w.Apply.Result()
+	b.checkStates(n.get("wasm"), at+".wasm", w.Apply)
+	for _, s := range w.Apply.States {
+		if s.Scope == abi.ScopeWindow && w.Options.Assigner.Merges() {
+			b.wrong(n.get("wasm"), at+".wasm", "The function %s has the state %s of a window, and the windows merge: what becomes of it then is not known; let it be of the key", n.get("wasm").text, s.Name)
+		}
+	}
+}
+
+// condensing is the field that condenses records.
+func (w *Window) condensing() string {
+	if w.Reduce != nil {
+		return "reduce"
+	}
+	return "aggregate"
+}
+
+// checkStates tells of states that functions of windows cannot have yet.
+func (b *builder) checkStates(n *node, at string, f *Function) {
+	for _, s := range f.States {
+		if !s.InSlot || s.TTL > 0 {
+			b.later(n.line, n.column, at, "The function %s of a window has the state %s: lists, maps and states with a ttl are not offered there yet", n.text, s.Name)
+		}
+	}
+}
+
+// condense is aggregate or reduce.
+func (b *builder) condense(p *producer, keys []stream.Field) (fields []stream.Field, known bool) {
+	n, at := p.node.get("reduce"), p.path+".reduce"
+	if n == nil {
+		return b.aggregate(p, keys)
+	}
+	if a := p.node.get("aggregate"); a != nil {
+		b.wrong(a, p.path+".aggregate", "aggregate and reduce both say what becomes of a window's records; the step %s can have one of them", p.name)
+	}
+	if !n.ok {
+		return nil, false
+	}
+	w := p.step.Window
+	w.Reduce = b.function(p, call{node: n, path: at, field: "reduce", roles: []string{abi.RoleReduce}, sides: p.sides, key: keys, keyed: true})
+	if w.Reduce == nil {
+		return nil, false
+	}
+	return reduced(w.Reduce.Accumulator, keys), true
+}
+
+// reduced are the columns of a reduced record that its key does not have.
+func reduced(s *stream.Schema, keys []stream.Field) (fields []stream.Field) {
+	for _, f := range s.Fields() {
+		if !slices.ContainsFunc(keys, func(k stream.Field) bool { return k.Name == f.Name }) {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
 // windowBounds are the columns of a window's result that tell which it is.
 var windowBounds = []stream.Field{{Name: windowStart, Type: bigint}, {Name: windowEnd, Type: bigint}}
 
 // windowOptions reads assigner, trigger, evictor and lateness. The columns that
-// they name are looked up on each side of the step.
-func (b *builder) windowOptions(p *producer, n *node) window.Options {
+// they name are looked up on each side of the step. Functions go to fns.
+func (b *builder) windowOptions(p *producer, n *node, keys []stream.Field, fns *WindowFunctions) window.Options {
 	at := p.path + "." + windowOperation
+	w := windowBuilder{b, p, keys, fns}
 	var o window.Options
-	known := b.assigner(p, n, at, &o.Assigner)
+	known := w.assigner(n, at, &o.Assigner)
 	o.AllowedLateness = number(n.get("allowed-lateness"), 0)
-	o.Trigger = b.trigger(p, n.get("trigger"), at+".trigger", known)
+	o.Trigger = w.trigger(n.get("trigger"), at+".trigger", known)
 	if o.Trigger != nil && *o.Trigger == defaultTrigger(&o.Assigner) { // the core shares panes under it alone
 		o.Trigger = nil
 	}
-	o.Evictor = b.evictor(p, n.get("evictor"), at+".evictor")
+	o.Evictor = w.evictor(n.get("evictor"), at+".evictor")
 	for _, s := range p.sides {
 		if s.timeless == "" || known == nil || !isEventTime(&o) {
 			continue
 		}
 		const need = "%s has windows of event time, and the source %s gives no timestamp"
+		if o.Assigner.Kind == window.FunctionWindows {
+			b.warn(n, at, need+": its function will see none", s.shown, s.timeless)
+			continue
+		}
 		if o.Assigner.Kind == window.Session {
 			b.warn(n, at, need+": all its records would be in one session at the beginning of time; give it event-time or ingestion-time", s.shown, s.timeless)
 			continue
@@ -80,19 +165,48 @@ func defaultTrigger(a *window.Assigner) window.Trigger {
 	return window.Trigger{Kind: window.EventTime}
 }
 
+// windowBuilder reads the window of one step.
+type windowBuilder struct {
+	*builder
+	p    *producer
+	keys []stream.Field
+	fns  *WindowFunctions
+}
+
 // assigner reads which windows there are into a, and returns it if that is known.
-func (b *builder) assigner(p *producer, n *node, at string, a *window.Assigner) *window.Assigner {
+func (b windowBuilder) assigner(n *node, at string, a *window.Assigner) *window.Assigner {
 	for _, kind := range []struct {
 		name string
 		read func(p *producer, n *node, at string, a *window.Assigner)
 	}{{"tumbling", b.tumbling}, {"sliding", b.sliding}, {"session", b.session}, {"global", b.global}} {
 		if m := n.get(kind.name); m != nil && m.ok {
 			a.Processing = text(m.get("time")) == "processing"
-			kind.read(p, m, at+"."+kind.name, a)
+			kind.read(b.p, m, at+"."+kind.name, a)
+			b.strayWith(n, at)
 			return a
 		}
 	}
-	return nil
+	if n.get("wasm") == nil {
+		return nil
+	}
+	b.fns.Assigner = b.bind(n, at, "window", abi.RoleAssigner)
+	if b.fns.Assigner == nil {
+		return nil
+	}
+	a.Kind, a.Merging, a.Processing = window.FunctionWindows, b.fns.Assigner.Merges, b.fns.Assigner.ProcessingTime
+	return a
+}
+
+// bind binds a function that stands in the place of a part of a window.
+func (b windowBuilder) bind(n *node, at, field, role string) *Function {
+	return b.function(b.p, call{node: n, path: at, field: field, roles: []string{role}, sides: b.p.sides, key: b.keys, keyed: true})
+}
+
+// strayWith refuses parameters of a function that is not there.
+func (b windowBuilder) strayWith(n *node, at string) {
+	if with := n.get("with"); with != nil && n.get("wasm") == nil {
+		b.wrong(with, at+".with", "with has the parameters of a function, and no wasm names one")
+	}
 }
 
 func (b *builder) tumbling(_ *producer, n *node, at string, a *window.Assigner) {

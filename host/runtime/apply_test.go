@@ -66,7 +66,7 @@ func TestApply(t *testing.T) {
 				facts: window.Facts{Now: window.Now{Watermark: stream.MinTime}},
 			}
 			o.sides[left].key = stream.NewProjection(in, []int{0})
-			(&builder{plan: &job.Job{MaxParallelism: 128}}).windowCells(o, 0, true)
+			(&builder{plan: &job.Job{MaxParallelism: 128}}).windowCells(o, 0, true, nil)
 			o.contents = &listed{backend: o.backend, evictor: c.options.Evictor, fn: &median{out, stream.NewRowWriter(result), in.Column(1)}}
 
 			batch, w := new(stream.Batch), stream.NewRowWriter(in)

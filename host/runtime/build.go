@@ -110,7 +110,7 @@ func (b *builder) source(s *job.Source) error {
 	marks := newWatermarks(s, b.config.Clock, b.plan.Compatibility.IdleClockPauses, b.rules())
 	head := &sourceTask{
 		name: s.Name, marks: marks, skip: s.OnError == job.Skip, check: b.job.check, stats: stats,
-		flush: b.flushTimer(), skipped: b.reporter(s.Name),
+		flush: b.flushTimer(), skipped: b.teller("source", s.Name),
 	}
 	head.restore(from)
 	if from == nil && s.Connector.File != nil {
@@ -173,14 +173,15 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 // reportedMax is how many skipped records of a source are told of one by one.
 const reportedMax = 10
 
-func (b *builder) reporter(source string) func(error) {
+// teller tells of the first records that a source or step leaves out.
+func (b *builder) teller(kind, name string) func(error) {
 	told := 0
 	return func(err error) {
 		if told++; told <= reportedMax {
-			b.config.Log.Warn("record skipped", "source", source, "error", err)
+			b.config.Log.Warn("record skipped", kind, name, "error", err)
 		}
 		if told == reportedMax {
-			b.config.Log.Warn("further records that are skipped are only counted", "source", source)
+			b.config.Log.Warn("further records that are skipped are only counted", kind, name)
 		}
 	}
 }
@@ -222,6 +223,7 @@ type reading struct {
 	key   []int // where there are several tasks
 	side  side
 	gate  int
+	all   bool // each of several tasks gets all records
 	max   bool // the highest watermark counts: each stream has a gate of its own
 }
 
@@ -235,7 +237,9 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 		for _, p := range b.streams[ref] {
 			r := &route{limits: b.config.Limits}
 			if len(tasks) > 1 {
-				r.key = stream.NewProjection(how.input, how.key)
+				if !how.all {
+					r.key = stream.NewProjection(how.input, how.key)
+				}
 				r.pending = make([]*stream.Batch, len(tasks))
 				for group := range b.plan.MaxParallelism {
 					r.owner = append(r.owner, uint16(stream.SubtaskOf(stream.KeyGroup(group), b.plan.MaxParallelism, len(tasks))))
@@ -262,10 +266,18 @@ func (b *builder) step(s *job.Step) error {
 		l, r := &s.WindowJoin.Left, &s.WindowJoin.Right
 		return b.keyed(s, b.windowJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right})
+	case s.CoGroup != nil:
+		l, r := &s.CoGroup.Left, &s.CoGroup.Right
+		return b.keyed(s, b.coGroup,
+			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right})
 	case s.IntervalJoin != nil:
 		l, r := &s.IntervalJoin.Left, &s.IntervalJoin.Right
 		return b.keyed(s, b.intervalJoin,
 			reading{from: l.From, input: l.Input, key: l.Key}, reading{from: r.From, input: r.Input, key: r.Key, side: right, gate: 1})
+	case s.Process != nil:
+		return b.keyed(s, b.process, b.processReadings(s)...)
+	case s.Each != nil:
+		return b.each(s)
 	}
 	t := b.task("step "+s.Name, s.Reads())
 	b.job.watch(t.node, watched{kind: StepTask, name: s.Name})
@@ -281,13 +293,13 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 		t := b.task("step "+s.Name, s.Reads())
 		stats := &StepStats{}
 		b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-		b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, stateful: true})
+		b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, asks: len(s.Functions) > 0, stateful: true})
 		op, keeper, err := make(s, t.node, stats)
 		if err != nil {
 			return err
 		}
 		keeper.task, keeper.groups = i, checkpoint.GroupsOf(i, b.plan.MaxParallelism, b.plan.Parallelism)
-		if err := b.restoreState(s.Name, keeper.backend, keeper.groups); err != nil {
+		if err := b.restoreState(s, keeper); err != nil {
 			return err
 		}
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)

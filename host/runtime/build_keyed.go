@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/aggregate"
 	"github.com/wasmstream/wasmstream/host/operator/window"
@@ -50,29 +51,68 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 		o.late = b.output(job.StreamRef{Name: s.Name, Output: w.LateOutput}, n)
 		o.outs = append(o.outs, o.late)
 	}
-	agg, err := b.aggregator(s, o)
-	if err != nil {
+	if err := b.askFunctions(o, &w.Functions, s.Input); err != nil {
 		return nil, nil, err
 	}
+	var err error
+	if w.KeepsRecords() {
+		o.contents, err = b.bareApply(s, n, o)
+	} else {
+		o.contents, err = b.condensed(s, n, o)
+	}
+	return o, &o.keeper, err
+}
+
+// bareApply makes the contents of a step whose function gets all records.
+func (b *builder) bareApply(s *job.Step, n *node, o *windowOperator) (contents, error) {
+	w := s.Window
+	b.windowCells(o, 0, true, w.Apply)
+	fn, err := b.windowFunction(s, n, o, w.Apply, abi.OpOnWindow, s.Input)
+	if err != nil {
+		return nil, err
+	}
+	list, err := b.listOf(o, &w.Options, &w.Functions, fn, s.Input)
+	if err != nil {
+		return nil, err
+	}
+	list.values[left] = numberOf(s.Input, w.EvictorField)
+	return list, nil
+}
+
+// condensed makes the contents of a step with an aggregate or reduce function.
+func (b *builder) condensed(s *job.Step, n *node, o *windowOperator) (contents, error) {
+	w := s.Window
+	agg, fn, err := b.aggregator(s, n, o)
+	if err != nil {
+		return nil, err
+	}
+	var c contents
 	if w.Options.Evictor == nil {
-		o.contents = &accumulated{agg, o.backend}
+		c = &accumulated{agg, o.backend}
 		if o.panes != nil {
 			o.panes.fn, o.panes.restored = agg, b.manifest() != nil
 		}
-		return o, &o.keeper, nil
+	} else {
+		list, err := b.listOf(o, &w.Options, &w.Functions, recomputed{agg}, s.Input)
+		if err != nil {
+			return nil, err
+		}
+		list.values[left] = numberOf(s.Input, w.EvictorField)
+		c = list
 	}
-	o.contents = &listed{
-		backend: o.backend, evictor: w.Options.Evictor, values: [2]*number{numberOf(s.Input, w.EvictorField)},
-		fn: recomputed{agg},
+	if fn != nil {
+		c = &applied{c, fn}
 	}
-	return o, &o.keeper, nil
+	return c, nil
 }
 
 // windowCells makes the state of a windowed step whose accumulators have so many
-// bytes; 0: it has none. With lists they are scratch.
-func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool) (cell state.Cell) {
+// bytes; 0: it has none. With lists they are scratch. apply may be nil.
+func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool, apply *job.Function) (cell state.Cell) {
 	contents, trigger, scratch := accumulator, state.Variable, state.Variable
 	switch {
+	case o.core.Asks():
+		trigger = o.phases.trigger.cellBytes()
 	case o.stateful || o.merges:
 		trigger = stateBytes
 	case o.panes != nil:
@@ -81,22 +121,39 @@ func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool)
 	if cell = contentsCell; isListed {
 		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
 	}
-	o.backend = state.NewMemory(b.plan.MaxParallelism, contents, trigger, state.Variable, scratch, state.Variable)
+	cells := []int{contents, trigger, state.Variable, scratch, state.Variable}
+	if apply != nil && len(apply.States) > 0 {
+		ofWindow, ofKey := statesOf(apply, abi.ScopeWindow), statesOf(apply, abi.ScopeKey)
+		cells = append(cells, ofWindow.cellBytes(), ofKey.cellBytes())
+	}
+	o.backend = state.NewMemory(b.plan.MaxParallelism, cells...)
+	if o.core.Asks() {
+		o.phases.trigger.backend = o.backend
+	}
 	return cell
 }
 
-// aggregator makes the state of a windowed step and the function on it.
-func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error) {
+// aggregator makes the state of a windowed step, what condenses its records, and the
+// function that gets the results, if there is one.
+func (b *builder) aggregator(s *job.Step, n *node, o *windowOperator) (aggregator, *windowFunction, error) {
 	w := s.Window
 	isListed := w.Options.Evictor != nil
+	if w.Reduce != nil {
+		return b.reducing(s, n, o, isListed)
+	}
 	if w.Function != nil {
 		f := w.Function
 		if !f.Accumulator.IsFixedWidth() {
-			return nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
+			return nil, nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
 		}
 		o.panes = newPanes(o.core, &w.Options)
-		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed)
-		return b.guest(s, o, cell, b.resultsOf(s, o, f.Result))
+		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed, w.Apply)
+		r, err := b.resultsOf(s, n, o, f.Result())
+		if err != nil {
+			return nil, nil, err
+		}
+		g, err := b.guest(s, o, cell, r)
+		return g, r.apply, err
 	}
 	calls := make([]aggregate.Call, len(w.Aggregates))
 	for i, a := range w.Aggregates {
@@ -104,29 +161,53 @@ func (b *builder) aggregator(s *job.Step, o *windowOperator) (aggregator, error)
 	}
 	fn, err := aggregate.New(s.Input, calls)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	n := &native{fn: fn, out: o.out}
+	g := &native{fn: fn, out: o.out}
 	bytes, always := fn.AccumulatorBytes()
 	if !always {
-		n.fresh, bytes = make([]byte, bytes), state.Variable
+		g.fresh, bytes = make([]byte, bytes), state.Variable
 	}
 	if always && fn.MergesExactly() {
 		o.panes = newPanes(o.core, &w.Options)
 	}
-	n.cell = b.windowCells(o, bytes, isListed)
-	n.backend, n.results = o.backend, b.resultsOf(s, o, fn.Result())
-	return n, nil
+	g.cell = b.windowCells(o, bytes, isListed, w.Apply)
+	g.backend = o.backend
+	g.results, err = b.resultsOf(s, n, o, fn.Result())
+	return g, g.results.apply, err
 }
 
-// resultsOf lays out what a windowed step puts out, as its output mode has it.
-func (b *builder) resultsOf(s *job.Step, o *windowOperator, aggregate *stream.Schema) results {
-	bounded := s.Window.Options.Assigner.Kind != window.GlobalWindows
-	r := newResults(stream.NewJoin(s.Input.Project(s.KeyBy), aggregate, s.Output), s.Output, bounded)
-	if s.Window.Output != job.Append {
-		r.ledger = &ledger{mode: s.Window.Output, merges: o.merges, backend: o.backend}
+// reducing makes the state of a windowed step with a reduce function, and it.
+func (b *builder) reducing(s *job.Step, n *node, o *windowOperator, isListed bool) (aggregator, *windowFunction, error) {
+	w := s.Window
+	bytes := state.Variable
+	if acc := w.Reduce.Accumulator; acc.IsFixedWidth() {
+		bytes = acc.FixedBytes()
+		o.panes = newPanes(o.core, &w.Options)
 	}
-	return r
+	cell := b.windowCells(o, bytes, isListed, w.Apply)
+	r, err := b.resultsOf(s, n, o, w.Reduce.Accumulator.Project(reducedColumns(s)))
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := b.reducer(s, o, cell, r)
+	return g, r.apply, err
+}
+
+// resultsOf lays out what a windowed step puts out, as its output mode has it, or hands
+// results to its function. The state is made already.
+func (b *builder) resultsOf(s *job.Step, n *node, o *windowOperator, aggregate *stream.Schema) (results, error) {
+	w := s.Window
+	if w.Apply != nil {
+		fn, err := b.windowFunction(s, n, o, w.Apply, abi.OpOnWindow, aggregate)
+		return results{apply: fn}, err
+	}
+	bounded := w.Options.Assigner.Kind != window.GlobalWindows
+	r := newResults(stream.NewJoin(s.Input.Project(s.KeyBy), aggregate, s.Output), s.Output, bounded)
+	if w.Output != job.Append {
+		r.ledger = &ledger{mode: w.Output, merges: o.merges, backend: o.backend}
+	}
+	return r, nil
 }
 
 // guest makes a Wasm function, in an instance of its own.
@@ -139,33 +220,68 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 	b.job.guests = append(b.job.guests, instance)
 	g := &guest{
 		instance: instance, function: f, key: s.Input.Project(s.KeyBy),
-		input: stream.NewProjection(s.Input, f.Input), answer: f.Result, stride: f.Accumulator.FixedBytes(),
+		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), answer: f.Result(), stride: f.Accumulator.FixedBytes(),
 		backend: o.backend, cell: cell, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows), results: r,
 	}
 	return g, g.open(f.Parameters)
 }
 
-func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
-	j := s.WindowJoin
-	o := b.windowOf(s, n, stats, j.Options)
-	o.shownKey = j.Left.Input.Project(j.Left.Key)
-	list := &listed{evictor: j.Options.Evictor}
-	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
+// twoSided gives a windowed step the sides of a join or co-group, and its state: lists.
+func (b *builder) twoSided(o *windowOperator, fns *job.WindowFunctions, apply *job.Function, sides ...*job.Side) error {
+	o.shownKey = sides[left].Input.Project(sides[left].Key)
+	for i, from := range sides {
 		o.sides[i] = windowSide{
 			key: stream.NewProjection(from.Input, from.Key),
 			gap: numberOf(from.Input, from.GapField), trigger: numberOf(from.Input, from.TriggerField),
 		}
+	}
+	if err := b.askFunctions(o, fns, sides[left].Input, sides[right].Input); err != nil {
+		return err
+	}
+	b.windowCells(o, 0, true, apply)
+	return nil
+}
+
+// listOfBoth makes the contents of a join or co-group.
+func (b *builder) listOfBoth(o *windowOperator, options *window.Options, fns *job.WindowFunctions, fn listFunction, sides ...*job.Side) error {
+	list, err := b.listOf(o, options, fns, fn, sides[left].Input, sides[right].Input)
+	for i, from := range sides {
 		list.values[i] = numberOf(from.Input, from.EvictorField)
 	}
-	b.windowCells(o, 0, true)
-	list.backend = o.backend
-	list.fn = &crossProduct{
-		out: o.out, results: newResults(joinOf(s, &j.Left, &j.Right), s.Output, j.Options.Assigner.Kind != window.GlobalWindows),
-		pads:  [2]stream.Row{nullRow(j.Left.Input), nullRow(j.Right.Input)},
-		outer: outerSides(j.Type),
-	}
 	o.contents = list
-	return o, &o.keeper, nil
+	return err
+}
+
+func (b *builder) coGroup(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
+	g := s.CoGroup
+	o := b.windowOf(s, n, stats, g.Options)
+	if err := b.twoSided(o, &g.Functions, nil, &g.Left, &g.Right); err != nil {
+		return nil, nil, err
+	}
+	fn, err := b.windowFunction(s, n, o, g.Function, abi.OpOnGroup, g.Left.Input, g.Right.Input)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o, &o.keeper, b.listOfBoth(o, &g.Options, &g.Functions, fn, &g.Left, &g.Right)
+}
+
+func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
+	j := s.WindowJoin
+	o := b.windowOf(s, n, stats, j.Options)
+	if err := b.twoSided(o, &j.Functions, nil, &j.Left, &j.Right); err != nil {
+		return nil, nil, err
+	}
+	fn := &crossProduct{out: o.out, outer: outerSides(j.Type), now: &o.facts.Now}
+	if j.Function != nil {
+		var err error
+		if fn.fn, err = b.pairs(j.Function, o.out, &j.Left, &j.Right); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		fn.results = newResults(joinOf(s, &j.Left, &j.Right), s.Output, j.Options.Assigner.Kind != window.GlobalWindows)
+		fn.pads = [2]stream.Row{nullRow(j.Left.Input), nullRow(j.Right.Input)}
+	}
+	return o, &o.keeper, b.listOfBoth(o, &j.Options, &j.Functions, fn, &j.Left, &j.Right)
 }
 
 // nullRow is a row of which every column is NULL.
@@ -201,13 +317,24 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 	out := b.output(job.StreamRef{Name: s.Name}, n)
 	o := &intervalOperator{
 		out: out, keeper: b.keeper(s, out), stats: stats, now: stream.MinTime,
-		join: joinOf(s, &j.Left, &j.Right),
+	}
+	if j.Function != nil {
+		var err error
+		if o.fn, err = b.pairs(j.Function, out, &j.Left, &j.Right); err != nil {
+			return nil, nil, err
+		}
+		o.clock = b.config.Clock.Now()
+	} else {
+		o.join = joinOf(s, &j.Left, &j.Right)
 	}
 	o.backend = state.NewMemory(b.plan.MaxParallelism, joinMetaBytes, state.Variable, state.Variable)
 	for i, from := range [2]*job.Side{&j.Left, &j.Right} {
 		o.sides[i] = intervalSide{
 			key: stream.NewProjection(from.Input, from.Key), lower: lower, upper: upper, outer: outer[i],
 			null: nullRow(from.Input), namespace: state.Namespace{Start: int64(i) + 2},
+		}
+		if j.Function != nil {
+			o.sides[i].null = nil // it is told that the side is missing
 		}
 		if from.LateOutput != "" {
 			o.sides[i].late = b.output(job.StreamRef{Name: s.Name, Output: from.LateOutput}, n)

@@ -16,9 +16,8 @@ import (
 	"github.com/wasmstream/wasmstream/host/runtime"
 )
 
-// What checkpoints cost. All benchmarks here are meant for one core, GOMAXPROCS=1,
-// and write to a folder on the disk that TMPDIR is on. With -short they only show
-// that they work.
+// What checkpoints cost. All benchmarks here write to a folder on the disk that
+// TMPDIR is on. With -short they only show that they work.
 
 // keyCount is how many keys the sums are of.
 const keyCount = 1_000_000

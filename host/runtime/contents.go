@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -23,6 +24,8 @@ type aggregator interface {
 	result(r state.Ref, w window.Window) error
 	// retire says that the results of a window will not change any more.
 	retire(r state.Ref, w window.Window)
+	// forget says that the accumulator of an entry is about to be cleared.
+	forget(r state.Ref)
 	// discard forgets an accumulator that was scratch, once its result is out.
 	discard(r state.Ref)
 	// combine puts out the result of several accumulators together, for a window.
@@ -67,7 +70,12 @@ func (c *accumulated) merge(into, from state.Ref) error {
 	return err
 }
 
-func (c *accumulated) clear(r state.Ref) { c.backend.Clear(r, contentsCell) }
+func (c *accumulated) clear(r state.Ref) {
+	if c.has(r) {
+		c.forget(r)
+	}
+	c.backend.Clear(r, contentsCell)
+}
 
 func (c *accumulated) pump() bool { return true }
 
@@ -76,6 +84,7 @@ func (c *accumulated) pump() bool { return true }
 type listed struct {
 	backend state.Backend
 	evictor *window.Evictor // nil: none
+	asked   *evictor        // of an evictor that is a function
 	values  [2]*number      // what a delta evictor compares, by side
 	fn      listFunction
 
@@ -124,7 +133,7 @@ func (c *listed) fire(r state.Ref, w window.Window) error {
 	c.read(r)
 	before := len(c.elements)
 	if c.evictor != nil && !c.evictor.After {
-		if err := c.evict(); err != nil {
+		if err := c.evict(r, w); err != nil {
 			return err
 		}
 	}
@@ -134,7 +143,7 @@ func (c *listed) fire(r state.Ref, w window.Window) error {
 		}
 	}
 	if c.evictor != nil && c.evictor.After {
-		if err := c.evict(); err != nil {
+		if err := c.evict(r, w); err != nil {
 			return err
 		}
 	}
@@ -157,16 +166,13 @@ func (c *listed) read(r state.Ref) {
 	}
 }
 
-func (c *listed) evict() error {
-	c.times, c.numbers, c.keep = c.times[:0], c.numbers[:0], c.keep[:0]
-	for _, e := range c.elements {
-		c.times = append(c.times, e.time)
-		if v := c.values[e.side]; v != nil {
-			c.numbers = append(c.numbers, v.value(e.row))
-		}
+func (c *listed) evict(r state.Ref, w window.Window) (err error) {
+	if c.asked != nil {
+		c.keep, err = c.asked.evict(c.keep[:0], c.backend.Key(r), w, c.elements)
+	} else {
+		c.keep, err = c.evictBuiltIn()
 	}
-	var err error
-	if c.keep, err = c.evictor.Evict(c.keep, len(c.elements), c.times, c.numbers); err != nil {
+	if err != nil {
 		return err
 	}
 	kept := c.elements[:0]
@@ -177,6 +183,18 @@ func (c *listed) evict() error {
 	}
 	c.elements = kept
 	return nil
+}
+
+// evictBuiltIn decides which of the elements stay.
+func (c *listed) evictBuiltIn() ([]bool, error) {
+	c.times, c.numbers, c.keep = c.times[:0], c.numbers[:0], c.keep[:0]
+	for _, e := range c.elements {
+		c.times = append(c.times, e.time)
+		if v := c.values[e.side]; v != nil {
+			c.numbers = append(c.numbers, v.value(e.row))
+		}
+	}
+	return c.evictor.Evict(c.keep, len(c.elements), c.times, c.numbers)
 }
 
 // writeBack makes the list what was not evicted.
@@ -232,8 +250,10 @@ func (f recomputed) pump() bool { return true }
 type crossProduct struct {
 	out     *output
 	results results
-	pads    [2]stream.Row // a row of each side, all NULL
+	pads    [2]stream.Row // a row of each side, all NULL; nil: fn makes the rows
 	outer   [2]bool
+	fn      *pairs // nil: a pair is put out as it is
+	now     *window.Now
 
 	rows   [2][]stream.Row // of the firing
 	copied []byte          // their bytes: the list may change before they are all out
@@ -270,10 +290,20 @@ func (f *crossProduct) fire(_ state.Ref, w window.Window, rows []listedRow) erro
 func (f *crossProduct) finish() {
 	for ; f.left < len(f.rows[left]); f.left++ {
 		for ; f.right < len(f.rows[right]); f.right++ {
-			f.results.put(f.out, f.rows[left][f.left], f.rows[right][f.right], f.window)
+			f.put(f.rows[left][f.left], f.rows[right][f.right])
 		}
 		f.right = 0
 	}
+}
+
+func (f *crossProduct) put(l, r stream.Row) {
+	if f.fn == nil {
+		f.results.put(f.out, l, r, f.window)
+		return
+	}
+	f.fn.put(l, r, guests.Context{
+		Time: f.window.MaxTimestamp(), Watermark: int64(f.now.Watermark), Clock: int64(f.now.Clock), Start: f.window.Start, End: f.window.End,
+	})
 }
 
 func (f *crossProduct) pump() bool {
@@ -282,7 +312,7 @@ func (f *crossProduct) pump() bool {
 			if f.out.isFull() {
 				return false
 			}
-			f.results.put(f.out, f.rows[left][f.left], f.rows[right][f.right], f.window)
+			f.put(f.rows[left][f.left], f.rows[right][f.right])
 		}
 		f.right = 0
 	}
@@ -290,12 +320,21 @@ func (f *crossProduct) pump() bool {
 }
 
 func (f *crossProduct) watermark(t stream.EventTime) {
+	if f.fn != nil {
+		f.fn.watermark(t)
+		return
+	}
 	f.out.batch.Mark(stream.MarkWatermark, int64(t))
 }
 
 func (f *crossProduct) retire(state.Ref, window.Window) {}
 
-func (f *crossProduct) complete() error { return nil }
+func (f *crossProduct) complete() error {
+	if f.fn != nil {
+		return f.fn.complete()
+	}
+	return nil
+}
 
 // results lays out the rows that a windowed step puts out: the key, the
 // aggregate's columns, the window's bounds.
@@ -303,7 +342,8 @@ type results struct {
 	join       *stream.Join
 	bounded    bool // a global window has no bounds
 	start, end stream.Column
-	ledger     *ledger // nil: each firing's row stands for itself
+	ledger     *ledger         // nil: each firing's row stands for itself
+	apply      *windowFunction // nil: the row is put out as it is
 }
 
 func newResults(join *stream.Join, out *stream.Schema, bounded bool) results {
@@ -317,6 +357,10 @@ func newResults(join *stream.Join, out *stream.Schema, bounded bool) results {
 // put appends the result of one firing to an output; its event time is the
 // window's last millisecond. The first row is the key, but for a join.
 func (w *results) put(o *output, first, second stream.Row, of window.Window) {
+	if w.apply != nil {
+		w.apply.result(first, second, of)
+		return
+	}
 	row := o.batch.AppendJoined(w.join, first, second, stream.Insert, stream.EventTime(of.MaxTimestamp()))
 	if w.bounded {
 		w.start.PutInt64(row, of.Start)
@@ -327,10 +371,27 @@ func (w *results) put(o *output, first, second stream.Row, of window.Window) {
 	}
 }
 
+// keepsWindows says that it is to be told of windows that are over.
+func (w *results) keepsWindows() bool {
+	return w.ledger != nil || w.apply != nil && w.apply.keepsWindows()
+}
+
 func (w *results) retire(key stream.Row, of window.Window) {
-	if w.ledger != nil {
+	switch {
+	case w.ledger != nil:
 		w.ledger.retire(key, of)
+	case w.keepsWindows():
+		w.apply.end(key, of)
 	}
+}
+
+// watermark goes behind all results so far.
+func (w *results) watermark(o *output, t stream.EventTime) {
+	if w.apply != nil {
+		w.apply.watermark(t)
+		return
+	}
+	o.batch.Mark(stream.MarkWatermark, int64(t))
 }
 
 // number is a column whose values are numbers: a record's own gap, or what a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -14,16 +15,7 @@ import (
 )
 
 // Guest is an instance of a module; *sandbox.Instance is one.
-type Guest interface {
-	// Open performs the opening call of a function.
-	Open(function uint32, frame []byte) (effects []byte, err error)
-	// In gives room for a frame in the guest's memory.
-	In(size int) (frame []byte, pointer uint32, err error)
-	// Call performs the frame at pointer, and Frame is what it is like after.
-	Call(function, pointer uint32, length int) (effects []byte, err error)
-	Frame() []byte
-	Close() error
-}
+type Guest = guests.Instance
 
 // guest is the aggregator of a Wasm function. It puts ops off until a frame is
 // due: the end of a batch, or frameOpsMax. What the guest did to the slots is
@@ -83,13 +75,20 @@ type slotStamp struct {
 // cannot be interrupted.
 const frameOpsMax = 8192
 
-// open tells the instance the function's parameters.
+// open tells the instance the function's parameters, and its input's columns if it
+// takes any.
 func (g *guest) open(parameters stream.Row) error {
-	h := abi.Layout(1, 0, g.stride, len(parameters), 0)
+	schemas := g.function.Schemas()
+	h := abi.Layout(1, 0, g.stride, len(parameters), len(schemas))
 	frame := make([]byte, h.Total)
 	abi.PutHeader(frame, h)
-	abi.PutOp(frame, int(h.OpsOffset), abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset})
+	o := abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset}
+	if len(schemas) > 0 {
+		o.Arg = h.ContextsOffset
+	}
+	abi.PutOp(frame, int(h.OpsOffset), o)
 	copy(frame[h.RowsOffset:], parameters)
+	copy(frame[h.ContextsOffset:], schemas)
 	effects, err := g.instance.Open(uint32(g.function.Index), frame)
 	if err != nil {
 		return g.failed(fmt.Errorf("opening it: %w", err))
@@ -139,6 +138,10 @@ func (g *guest) result(r state.Ref, w window.Window) error {
 	return g.completeIfDue()
 }
 
+// forget has nothing to do: what stands in a cell of fixed width stays until the entry
+// is gone.
+func (*guest) forget(state.Ref) {}
+
 // discard has nothing to do: accumulators are fixed in width, and never held where
 // they are scratch.
 func (*guest) discard(state.Ref) {}
@@ -159,7 +162,7 @@ func (g *guest) watermark(t stream.EventTime) {
 }
 
 func (g *guest) retire(r state.Ref, w window.Window) {
-	if g.results.ledger != nil {
+	if g.results.keepsWindows() {
 		g.marks = append(g.marks, pendingMark{ops: len(g.ops), retires: true, ref: r, window: w})
 	}
 }
@@ -182,7 +185,7 @@ func (g *guest) passMarks(ops int) {
 		if m := &g.marks[n]; m.retires {
 			g.results.retire(g.backend.Key(m.ref), m.window)
 		} else {
-			g.out.batch.Mark(stream.MarkWatermark, int64(m.at))
+			g.results.watermark(g.out, m.at)
 		}
 		n++
 	}

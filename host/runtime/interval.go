@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -17,11 +18,13 @@ type intervalOperator struct {
 	sides [2]intervalSide
 	out   *output
 	join  *stream.Join // of a left and a right row
+	fn    *pairs       // nil: a pair is put out as it is
 	stats *StepStats
 	least func() stream.EventTime // see combines; nil: combine is min
 	delay int64                   // ms that watermarks are held back, so that padded rows are not late
 
 	now    stream.EventTime
+	clock  stream.ProcTime
 	keyBuf []byte
 
 	// A record that matches more than the output takes: the rest is to come.
@@ -138,6 +141,10 @@ func (o *intervalOperator) put(s side, row, partner stream.Row, t stream.EventTi
 	if s == right {
 		row, partner = partner, row
 	}
+	if o.fn != nil {
+		o.fn.put(row, partner, guests.Context{Time: int64(t), Watermark: int64(o.now), Clock: int64(o.clock)})
+		return
+	}
 	o.out.batch.AppendJoined(o.join, row, partner, stream.Insert, t)
 }
 
@@ -159,8 +166,15 @@ func (o *intervalOperator) advance(t stream.EventTime) (bool, error) {
 		}
 		o.expires = false
 	}
+	t = o.heldBack(t)
 	for _, out := range o.outs {
-		out.batch.Mark(stream.MarkWatermark, int64(o.heldBack(t)))
+		if o.fn == nil || out != o.out {
+			out.batch.Mark(stream.MarkWatermark, int64(t))
+		}
+	}
+	if o.fn != nil {
+		o.fn.watermark(t)
+		return true, o.fn.err
 	}
 	return true, nil
 }
@@ -197,7 +211,13 @@ func (o *intervalOperator) expire() bool {
 	return true
 }
 
+func (o *intervalOperator) setClock(now stream.ProcTime) { o.clock = now }
+
 func (o *intervalOperator) complete() (bool, error) {
+	var err error
+	if o.fn != nil {
+		err = o.fn.complete()
+	}
 	o.backend.Release()
-	return true, nil
+	return true, err
 }

@@ -215,6 +215,7 @@ type Progress struct {
 	Bytes       int64 // read, of BytesTotal
 	BytesTotal  int64 // 0: not known
 	Skipped     int64 // records that could not be decoded
+	Faults      int64 // records that functions failed on
 	Firings     int64
 	Late        int64 // records that no window took, LateDropped among them
 	LateDropped int64
@@ -239,6 +240,7 @@ func (j *Job) Progress() Progress {
 			p.Late += s.Late.Load()
 			p.LateDropped += s.LateDropped.Load()
 			p.LateByMax += s.LateByMax.Load()
+			p.Faults += s.Faults.Load()
 		}
 	}
 	for _, s := range j.stats.sinks {

@@ -63,10 +63,13 @@ func (k *keeper) drain(all bool) bool {
 	return ok
 }
 
-// slice goes on with the snapshot under way; more says that it is not done yet. A
-// task without keyed state has no keeper.
+// isSlicing says that a snapshot is under way. A task without keyed state has no
+// keeper.
+func (k *keeper) isSlicing() bool { return k != nil && k.current.delta != nil }
+
+// slice goes on with the snapshot under way; more says that it is not done yet.
 func (k *keeper) slice() (more bool) {
-	if k == nil || k.current.delta == nil {
+	if !k.isSlicing() {
 		return false
 	}
 	if !k.backend.Slice(k.records, k.current.delta) {

@@ -46,6 +46,8 @@ type TaskMetrics struct {
 	Skipped     int64        // records that a source has left out
 	LateDropped int64        // valid if Windowed
 	Windowed    bool         // the step knows late records
+	Faults      int64        // records that a function failed on; valid if Asks
+	Asks        bool         // the step has functions
 	State       *state.Stats // nil: the task keeps none
 }
 
@@ -77,7 +79,8 @@ type watched struct {
 	task     int
 	meter    *meter
 	source   *SourceStats // nil: it is no source
-	step     *StepStats   // nil: it knows no late records
+	step     *StepStats   // nil: it has none
+	asks     bool         // it has functions
 	stateful bool
 }
 
@@ -133,8 +136,11 @@ func (w *watched) metrics(now time.Duration) TaskMetrics {
 	if s := w.source; s != nil {
 		t.RecordsIn, t.Skipped = s.Records.Load(), s.Skipped.Load()
 	}
-	if w.step != nil {
+	if w.step != nil && w.stateful {
 		t.Windowed, t.LateDropped = true, w.step.LateDropped.Load()
+	}
+	if w.step != nil && w.asks {
+		t.Asks, t.Faults = true, w.step.Faults.Load()
 	}
 	if w.stateful {
 		t.State = &state.Stats{Entries: int(c.entries.Load()), Bytes: c.stateBytes.Load(), Timers: int(c.timers.Load())}

@@ -48,6 +48,8 @@ func (n *native) result(r state.Ref, w window.Window) error {
 	return nil
 }
 
+func (n *native) forget(state.Ref) {}
+
 // discard: what is put into a cell of variable width is held.
 func (n *native) discard(r state.Ref) {
 	if n.fresh != nil {
@@ -74,7 +76,7 @@ func (n *native) combine(r state.Ref, parts []state.Ref, w window.Window) error 
 }
 
 func (n *native) watermark(t stream.EventTime) {
-	n.out.batch.Mark(stream.MarkWatermark, int64(t))
+	n.results.watermark(n.out, t)
 }
 
 func (n *native) complete() error { return nil }

@@ -74,7 +74,8 @@ func (t *operatorTask) step() (outcome, error) {
 	return out, err
 }
 
-// work handles batches. Between two of them a slice of a snapshot is written.
+// work handles batches; one only while a snapshot is under way, of which a slice is
+// written after each, so that results do not wait for several slices.
 func (t *operatorTask) work() (outcome, error) {
 	t.in.giveUp(t.check.given.Load())
 	if !t.op.drain(false) {
@@ -83,7 +84,9 @@ func (t *operatorTask) work() (outcome, error) {
 	t.readClock()
 	for i := range stepBatches {
 		if i > 0 {
-			t.keeper.slice()
+			if t.keeper.isSlicing() {
+				break
+			}
 			t.node.sched.giveWay(t.node)
 		}
 		if done, err := t.tick(); err != nil || !done {

@@ -81,7 +81,7 @@ type route struct {
 	pending []*stream.Batch // for each of N tasks; nil: none is being filled
 	limits  Limits
 
-	key       *stream.Projection
+	key       *stream.Projection // nil: each task gets all rows
 	keyBuf    []byte
 	owner     []uint16 // the task that owns each key group
 	row, mark int      // how far into the batch pass has come
@@ -131,17 +131,37 @@ func (r *route) distribute(b *stream.Batch) bool {
 }
 
 func (r *route) direct(row stream.Row, t stream.EventTime) bool {
+	if r.key == nil {
+		return r.copyToAll(row, t)
+	}
 	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], row, stream.Insert)
 	i := int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))])
 	if !r.hasPending(i) {
 		return false
 	}
+	r.append(i, row, t)
+	return true
+}
+
+// copyToAll hands a row to all tasks, or to none.
+func (r *route) copyToAll(row stream.Row, t stream.EventTime) bool {
+	for i := range r.pipes {
+		if !r.hasPending(i) {
+			return false
+		}
+	}
+	for i := range r.pipes {
+		r.append(i, row, t)
+	}
+	return true
+}
+
+func (r *route) append(i int, row stream.Row, t stream.EventTime) {
 	b := r.pending[i]
 	b.Append(row, t)
 	if b.Len() >= r.limits.BatchRows || b.Bytes() >= r.limits.BatchBytes {
 		r.send(i)
 	}
-	return true
 }
 
 // hasPending makes sure that a batch for task i is being filled.

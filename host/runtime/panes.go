@@ -121,6 +121,11 @@ func (o *windowOperator) fire(w, contents window.Window) error {
 	if o.panes != nil && o.backend.Has(r, sharedCell) {
 		return o.firePanes(r, w)
 	}
+	return o.fireAt(r, w)
+}
+
+// fireAt puts out the result of a window whose contents are kept at r.
+func (o *windowOperator) fireAt(r state.Ref, w window.Window) error {
 	if !o.contents.has(r) {
 		return nil
 	}

@@ -48,27 +48,54 @@ func CanRestore(m *checkpoint.Manifest, plan *job.Job) error {
 func layoutOf(s *job.Step) string {
 	switch {
 	case s.Window != nil:
-		text := "key " + s.Input.Project(s.KeyBy).String() + ", " + windowsOf(&s.Window.Options)
-		if f := s.Window.Function; f != nil {
-			text += " accumulator " + f.Accumulator.String()
-		}
-		for _, a := range s.Window.Aggregates {
-			text += fmt.Sprintf(" %s %s", a.Kind, a.Type)
-			if a.Column >= 0 {
-				f := s.Input.Fields()[a.Column]
-				text += " of " + f.Name + " " + f.Type.String()
-			}
-		}
-		if s.Window.Options.Evictor != nil {
-			text += " records " + s.Input.String()
-		}
-		return text
+		return windowLayout(s)
 	case s.WindowJoin != nil:
-		return "window join, " + windowsOf(&s.WindowJoin.Options) + sideText(&s.WindowJoin.Left) + sideText(&s.WindowJoin.Right)
+		j := s.WindowJoin
+		return "window join, " + windowsOf(&j.Options, &j.Functions) + sideText(&j.Left) + sideText(&j.Right)
+	case s.CoGroup != nil:
+		g := s.CoGroup
+		return "co-group, " + windowsOf(&g.Options, &g.Functions) + sideText(&g.Left) + sideText(&g.Right)
 	case s.IntervalJoin != nil:
 		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
+	case s.Process != nil:
+		return processText(s)
 	}
 	return ""
+}
+
+func windowLayout(s *job.Step) string {
+	w := s.Window
+	text := "key " + s.Input.Project(s.KeyBy).String() + ", " + windowsOf(&w.Options, &w.Functions)
+	if f := w.Function; f != nil {
+		text += " accumulator " + f.Accumulator.String()
+	}
+	if f := w.Reduce; f != nil {
+		text += " reduced " + f.Accumulator.String()
+	}
+	for _, a := range w.Aggregates {
+		text += fmt.Sprintf(" %s %s", a.Kind, a.Type)
+		if a.Column >= 0 {
+			f := s.Input.Fields()[a.Column]
+			text += " of " + f.Name + " " + f.Type.String()
+		}
+	}
+	if w.Options.Evictor != nil || w.KeepsRecords() {
+		text += " records " + s.Input.String()
+	}
+	if w.Apply != nil {
+		text += statesText(w.Apply)
+	}
+	return text
+}
+
+// statesText says which states a function has.
+func statesText(f *job.Function) string {
+	text := ""
+	for i := range f.States {
+		st := &f.States[i]
+		text += " state " + st.Name + " of " + st.Scope + " " + st.Value.String()
+	}
+	return text
 }
 
 // sideText says what is kept of a side of a join.
@@ -80,9 +107,14 @@ func sideText(s *job.Side) string {
 // since their state is found by window, and the trigger's kind, which keeps a state of
 // its own. Sliding windows share panes, whose length follows from size, slide and
 // offset. The size of others may change: windows that are there end as they would have.
-func windowsOf(o *window.Options) string {
+func windowsOf(o *window.Options, fns *job.WindowFunctions) string {
 	a := &o.Assigner
-	text := [...]string{window.Tumbling: "tumbling", window.Sliding: "sliding", window.Session: "session", window.GlobalWindows: "global"}[a.Kind]
+	text := [...]string{
+		window.Tumbling: "tumbling", window.Sliding: "sliding", window.Session: "session", window.GlobalWindows: "global", window.FunctionWindows: "function's",
+	}[a.Kind]
+	if a.Merging {
+		text = "merging " + text
+	}
 	if a.Kind == window.Sliding {
 		text += fmt.Sprintf(" %d/%d/%d", a.Size, a.Slide, a.Offset)
 	}
@@ -92,6 +124,9 @@ func windowsOf(o *window.Options) string {
 	text += " window"
 	if o.Trigger != nil {
 		text += ", trigger " + o.Trigger.Kind.String()
+	}
+	if fns.Trigger != nil {
+		text += statesText(fns.Trigger)
 	}
 	return text
 }
@@ -140,12 +175,14 @@ func (b *builder) restoredSink(name string) ([]byte, error) {
 }
 
 // restoreState gives a task the key groups that it owns now.
-func (b *builder) restoreState(step string, backend state.Backend, owned checkpoint.Groups) (err error) {
+func (b *builder) restoreState(step *job.Step, k *keeper) (err error) {
+	backend, owned := k.backend, k.groups
+	backend.SetCopy(state.Copy{Home: owned.From, Tasks: b.plan.Parallelism})
 	m := b.manifest()
-	if m == nil || m.Step(step) == nil {
+	if m == nil || m.Step(step.Name) == nil {
 		return nil
 	}
-	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step).Files, owned))
+	files, err := checkpoint.OpenRefs(b.config.Checkpoints.Store, checkpoint.RefsFor(m.Step(step.Name).Files, owned))
 	if err != nil {
 		return err
 	}
@@ -155,6 +192,11 @@ func (b *builder) restoreState(step string, backend state.Backend, owned checkpo
 	}
 	if err := checkpoint.Load(files, owned, backend.Restore); err != nil {
 		return err
+	}
+	if step.Process != nil && step.Process.Broadcast {
+		if err := b.restoreCopy(step.Name, backend, k.task); err != nil {
+			return err
+		}
 	}
 	return backend.Restored()
 }

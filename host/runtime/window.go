@@ -34,6 +34,7 @@ type windowOperator struct {
 	out      *output       // results; contents writes it
 	late     *output       // nil: late records are dropped and counted
 	panes    *panes        // nil: each window has contents of its own
+	phases   *phases       // nil: assigner and trigger are built in
 	stats    *StepStats
 	least    func() stream.EventTime // see combines; nil: combine is min
 	merges   bool
@@ -67,6 +68,8 @@ type StepStats struct {
 	// LateByMax counts those of Late that are late only because the step's combine
 	// is max: the lowest watermark of its inputs would have let them in.
 	LateByMax atomic.Int64
+	// Faults counts records that a function failed on, and that were left out.
+	Faults atomic.Int64
 }
 
 // combines is an operator that can tell which records combine: max has lost.
@@ -97,6 +100,9 @@ type contents interface {
 }
 
 func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error) {
+	if o.phases != nil {
+		return o.phasedRows(s, b, from, to)
+	}
 	for i := from; i < to; i++ {
 		if o.isFull() {
 			return i, nil
@@ -121,19 +127,28 @@ func (o *windowOperator) failed(err error, what string, t stream.EventTime) erro
 	return fmt.Errorf("at key %s, %s %s: %w", o.shownKey.Show(o.key), what, t.Show(), err)
 }
 
-// element asks the core about one record and does what it says.
-func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (err error) {
+// read takes of a record what decisions depend on, and turns to its key.
+func (o *windowOperator) read(s side, row stream.Row, t stream.EventTime) (e window.Element, err error) {
 	from := &o.sides[s]
-	e := window.Element{Time: t}
+	e.Time = t
 	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
 	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
 	if from.gap != nil {
 		if e.Gap, err = from.gap.gap(row); err != nil {
-			return err
+			return e, err
 		}
 	}
 	if from.trigger != nil {
 		e.Value = from.trigger.value(row)
+	}
+	return e, nil
+}
+
+// element asks the core about one record and does what it says.
+func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) error {
+	e, err := o.read(s, row, t)
+	if err != nil {
+		return err
 	}
 	if err := o.assign(e); err != nil {
 		return err
@@ -165,13 +180,21 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) (er
 	if quiet && (o.panes == nil || o.panes.all) {
 		o.backend.Note(o.ref(home))
 	}
-	if !taken && o.core.IsLate(e, o.facts.Now) {
-		if o.least != nil && !o.core.IsLate(e, window.Now{Watermark: o.least(), Clock: o.facts.Now.Clock}) {
-			o.stats.LateByMax.Add(1)
-		}
-		o.takeLate(row, t)
+	if !taken {
+		o.lost(e, row, t)
 	}
 	return nil
+}
+
+// lost is a record that no window took.
+func (o *windowOperator) lost(e window.Element, row stream.Row, t stream.EventTime) {
+	if !o.core.IsLate(e, o.facts.Now) {
+		return
+	}
+	if o.least != nil && !o.core.IsLate(e, window.Now{Watermark: o.least(), Clock: o.facts.Now.Clock}) {
+		o.stats.LateByMax.Add(1)
+	}
+	o.takeLate(row, t)
 }
 
 // home is where all that the present record is added to stands, if that is one
@@ -263,6 +286,9 @@ func (o *windowOperator) takeLate(row stream.Row, t stream.EventTime) {
 // fireTimers fires the timers of a domain up to a time. It returns false if it
 // stopped because the output is full.
 func (o *windowOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
+	if o.core.Asks() {
+		return o.fireRounds(d, upTo)
+	}
 	for {
 		if o.isFull() {
 			return false, nil
@@ -271,20 +297,26 @@ func (o *windowOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 		if !ok {
 			return true, nil
 		}
-		w := window.Window(o.backend.Namespace(r))
-		o.key, o.hash = o.backend.Key(r), 0
-		o.entry, o.at, o.known = r, w, true
-		switch {
-		case o.merges:
-			o.loadSet()
-		case o.stateful:
-			o.loadTrigger(w)
-		}
+		w := o.turnTo(r)
 		o.effects = o.core.OnTimer(o.effects[:0], w, window.Domain(d), at, &o.facts)
 		if err := o.apply(left, nil, stream.MinTime); err != nil {
 			return false, o.failed(err, "the timer of", stream.EventTime(at))
 		}
 	}
+}
+
+// turnTo turns to the entry of a timer that is due.
+func (o *windowOperator) turnTo(r state.Ref) window.Window {
+	w := window.Window(o.backend.Namespace(r))
+	o.key, o.hash = o.backend.Key(r), 0
+	o.entry, o.at, o.known = r, w, true
+	switch {
+	case o.merges:
+		o.loadSet()
+	case o.stateful:
+		o.loadTrigger(w)
+	}
+	return w
 }
 
 func (o *windowOperator) advance(t stream.EventTime) (bool, error) {

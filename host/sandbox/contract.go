@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tetratelabs/wazero/api"
@@ -78,7 +79,7 @@ type hostFunction struct {
 }
 
 // hostFunctions is the allow-list: what is not here is refused before linking.
-var hostFunctions = append(contractFunctions(), wasiFunctions()...)
+var hostFunctions = slices.Concat(contractFunctions(), stateFunctions(), wasiFunctions())
 
 // findHostFunction returns the allowed function of that name, or nil.
 func findHostFunction(module, name string) *hostFunction {

@@ -38,6 +38,14 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("module %q failed in %s: %s: %s", f.Module, where, f.Kind, f.Message)
 }
 
+// Unwrap returns ErrReentered for a fault of that kind.
+func (f *Fault) Unwrap() error {
+	if f.Kind == abi.FaultReentered {
+		return ErrReentered
+	}
+	return nil
+}
+
 // TooLargeError says that a frame, or what it would answer, has no room in the
 // guest. The instance lives on: the caller repeats with fewer ops. If one op
 // alone is too large, that is a fault of its record (abi.FaultTooLarge).
@@ -82,7 +90,7 @@ func (e *DeadError) Error() string {
 func (e *DeadError) Unwrap() error { return e.Cause }
 
 // ErrReentered says that a call was made on an instance from within a call on it,
-// or from two goroutines at once.
+// or from two goroutines at once. The inner call is refused, the outer one goes on.
 var ErrReentered = errors.New("an instance was called while it was in a call; it serves one caller at a time")
 
 // stop is the panic by which a host function ends a guest's call (invariant C).

@@ -50,10 +50,11 @@ func endless() map[string]builder {
 func TestEndlessCodeRunsOutOfFuel(t *testing.T) {
 	for name, b := range endless() {
 		t.Run(name, func(t *testing.T) {
-			g := instantiate(t, load(t, Options{}, b.bytes()))
+			const fuel = 10_000_000
+			g := instantiate(t, load(t, Options{FuelPerCall: fuel}, b.bytes()))
 			_, err := g.run(64)
 			f := asFault(t, err)
-			if f.Kind != abi.FaultOutOfFuel || f.Fuel < int64(defaultOptions.FuelPerCall) {
+			if f.Kind != abi.FaultOutOfFuel || f.Fuel < fuel {
 				t.Errorf("got %+v", f)
 			}
 			checkDead(t, g, f)

@@ -38,7 +38,8 @@ type Instance struct {
 	used   bool   // a call has ended: with FreshInstance, the next starts anew
 	cause  *Fault // why the instance is dead, or nil
 	opened []opening
-	ops    int // of the next frame; 0: not told
+	ops    int        // of the next frame; 0: not told
+	states StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
 	random  uint64
@@ -116,10 +117,10 @@ func (i *Instance) settle() {
 }
 
 // usable returns the reason why no call can be made, or nil.
-func (i *Instance) usable() error {
+func (i *Instance) usable(entry string) error {
 	switch {
 	case i.busy:
-		return ErrReentered
+		return &Fault{Kind: abi.FaultReentered, Module: i.module.name, Entry: entry, Function: noFunction, Message: ErrReentered.Error()}
 	case i.closed:
 		return &DeadError{Module: i.module.name}
 	case i.cause != nil:
@@ -134,7 +135,7 @@ func (i *Instance) usable() error {
 // Fault of the kind FaultOutOfMemory here means the same as a TooLargeError: Go's
 // runtime dies where C answers 0.
 func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
-	if err := i.usable(); err != nil {
+	if err := i.usable(abi.ExportIn); err != nil {
 		return nil, 0, err
 	}
 	if i.used && i.module.options.FreshInstance {
@@ -177,7 +178,7 @@ func (i *Instance) Frame() []byte {
 // effects are a view of the guest's memory, valid until the next In. A
 // TooLargeError says that they had no room; a Fault kills the instance.
 func (i *Instance) Call(function, pointer uint32, length int) (effects []byte, err error) {
-	if err := i.usable(); err != nil {
+	if err := i.usable(abi.ExportCall); err != nil {
 		return nil, err
 	}
 	i.stack = [3]uint64{uint64(function), uint64(pointer), uint64(uint32(length))}

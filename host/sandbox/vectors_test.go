@@ -1,10 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,35 +9,17 @@ import (
 	"testing"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/abi/conform"
 )
 
-// vector is a test vector of the ABI; abi/README.md describes the files.
-type vector struct {
-	Name     string        `json:"name"`
-	Modules  []string      `json:"modules"`
-	Function uint32        `json:"function"`
-	Frames   []vectorFrame `json:"frames"`
-	Refused  bool          `json:"refused"`
-	Fault    string        `json:"fault"`
-	Message  string        `json:"message"`
-}
-
-type vectorFrame struct {
-	Frame   string `json:"frame"`
-	Carry   bool   `json:"carry_slots"`
-	Effects string `json:"effects"`
-}
-
 func TestVectors(t *testing.T) {
-	for _, file := range []string{"delays.json", "misbehaving.json"} {
+	for _, file := range []string{"delays.json", "roles.json", "stores.json", "misbehaving.json"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "abi", "next", "vectors", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var content struct {
-			Vectors []vector `json:"vectors"`
-		}
-		if err := json.Unmarshal(text, &content); err != nil {
+		content, err := conform.Read(text)
+		if err != nil {
 			t.Fatal(err)
 		}
 		loaded := map[string]*Module{}
@@ -48,7 +27,7 @@ func TestVectors(t *testing.T) {
 			for _, module := range v.Modules {
 				for _, fresh := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s %s fresh=%v", module, v.Name, fresh), func(t *testing.T) {
-						v.run(t, loadOnce(t, loaded, module, fresh, v.Refused))
+						playVector(t, &v, loadOnce(t, loaded, module, fresh, v.Refused))
 					})
 				}
 			}
@@ -85,51 +64,58 @@ func loadOnce(t *testing.T, loaded map[string]*Module, name string, fresh, refus
 	return m
 }
 
-// run performs a vector's frames. The last one may end in a fault.
-func (v vector) run(t *testing.T, m *Module) {
+// player is an instance as vectors see it.
+type player struct {
+	*guest
+	opened bool
+	states *conform.Store
+}
+
+// playVector performs a vector's frames. The last one may end in a fault.
+func playVector(t *testing.T, v *conform.Vector, m *Module) {
 	if m == nil {
 		return
 	}
+	states, err := conform.NewStore(m.Manifest().GetFunctions()[v.Function])
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := instantiate(t, m)
-	var slots []byte
-	for n, f := range v.Frames {
-		frame, want := unhex(t, f.Frame), unhex(t, f.Effects)
-		h, err := abi.ReadHeader(frame)
-		if err != nil {
-			t.Fatal(err)
-		}
-		area := frame[h.SlotsOffset : h.SlotsOffset+h.Slots*h.Stride]
-		if f.Carry {
-			copy(area, slots)
-		}
-		effects, err := v.perform(g, n, frame)
-		if v.Fault != "" && n == len(v.Frames)-1 {
-			v.checkFault(t, err)
-			return
-		}
-		if err != nil || !bytes.Equal(effects, want) {
-			t.Fatalf("frame %d: got %x, %v, want %x", n, effects, err, want)
-		}
-		slots = bytes.Clone(g.Frame()[h.SlotsOffset : h.SlotsOffset+h.Slots*h.Stride])
+	g.CallStates(states)
+	fault, err := v.Play(&player{guest: g, states: states})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Fault != "" {
+		checkFault(t, v, fault)
 	}
 }
 
-// perform opens the function with the first frame and calls it with all others.
-func (v vector) perform(g *guest, n int, frame []byte) ([]byte, error) {
-	if n == 0 {
-		return g.Open(v.Function, frame)
+// Perform opens the function with the first frame and calls it with all others.
+func (p *player) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+	if err := p.states.Begin(frame, owners); err != nil {
+		return nil, nil, err
 	}
-	room, pointer, err := g.In(len(frame))
+	if !p.opened {
+		p.opened = true
+		effects, err = p.Open(function, frame)
+		return effects, frame, err
+	}
+	room, pointer, err := p.In(len(frame))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	copy(room, frame)
-	return g.Call(v.Function, pointer, len(frame))
+	effects, err = p.Call(function, pointer, len(frame))
+	return effects, p.Frame(), err
 }
+
+// Entries is what a list or map state holds.
+func (p *player) Entries(owner, state int) [][2][]byte { return p.states.Entries(owner, state) }
 
 // checkFault expects of the sandbox what it can see. Whether effects and slots make
 // sense is for others to say: then the call must succeed here.
-func (v vector) checkFault(t *testing.T, err error) {
+func checkFault(t *testing.T, v *conform.Vector, err error) {
 	t.Helper()
 	var tooLarge *TooLargeError
 	var fault *Fault
@@ -153,13 +139,4 @@ func (v vector) checkFault(t *testing.T, err error) {
 	if v.Message != "" && (fault == nil || fault.Message != v.Message) {
 		t.Errorf("got %v, want the message %q", err, v.Message)
 	}
-}
-
-func unhex(t *testing.T, text string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

@@ -93,12 +93,38 @@ func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
 		}
 		return nil, nil, problems
 	}
+	if err == nil && o.Twins != "" {
+		plan, err = s.twins(text, plan, o, options)
+	}
 	if err == nil && o.Parallelism > 0 {
 		other := *plan
 		other.Parallelism = min(o.Parallelism, plan.MaxParallelism)
 		plan = &other
 	}
 	return plan, m, err
+}
+
+// twins is the plan with twins in the place of built-in parts. A problem with it is not
+// the scenario's: lines of its text are nowhere to be found.
+func (s *Scenario) twins(text []byte, plan *job.Job, o *Options, options job.Options) (*job.Job, error) {
+	path := o.Twins
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(options.Dir, path)
+	}
+	manifest, err := options.Manifest(job.Module{Name: twinsModule, Path: path})
+	if err != nil {
+		return nil, fmt.Errorf("the twins %s: %w", o.Twins, err)
+	}
+	replaced, err := withTwins(text, plan, o.Twins, func(function string) bool { return manifest.FunctionIndex(function) >= 0 })
+	if err != nil {
+		return nil, err
+	}
+	options.File = "the job with twins"
+	plan, err = job.Parse(replaced, options)
+	if err != nil {
+		return nil, fmt.Errorf("with twins: %s\n%s", err.Error(), replaced) // not job.Problems
+	}
+	return plan, nil
 }
 
 // binding is what the lines of a script mean in the job.

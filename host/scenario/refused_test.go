@@ -19,22 +19,24 @@ import (
 func TestRefusedJobs(t *testing.T) {
 	const (
 		gap     = `window: {tumbling: {size: 0s}}`
-		later   = `window: {wasm: m.assign}`
+		fine    = `window: {tumbling: {size: 1s}}`
 		trigger = `window: {session: {gap: 10ms}, trigger: {delta: {field: v, threshold: 2}}}`
-		both    = `window: {wasm: m.assign, nonsense: 1}`
+		digest  = "m: {digest: sha256}"
+		both    = "m: {digest: sha256, nonsense: 1}"
+		later   = "a.scenario:4: error: modules.m.digest: digest is not offered yet"
 	)
-	for name, c := range map[string]struct{ window, script, want string }{
-		"as the script says":     {gap, "# Why.\nwant-error size", "a.scenario: pass"},
-		"for another reason":     {gap, "want-error lateness", "a.scenario:18: fail: the job is refused, but no reason contains \"lateness\":\na.scenario:8:"},
-		"without being asked":    {gap, "watermark in 5", "a.scenario:8: error: steps.sums.window.tumbling.size: "},
-		"not offered yet":        {later, "watermark in 5", "a.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet"},
-		"not offered, any error": {later, "want-error wasm", "a.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet"},
-		"one of both":            {both, "want-error nonsense", "a.scenario: pass"},
-		"the other of both":      {both, "want-error offset", "a.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet"},
-		"trigger":                {trigger, "want-error trigger", "a.scenario: pass"},
+	for name, c := range map[string]struct{ window, script, want, module string }{
+		"as the script says":     {gap, "# Why.\nwant-error size", "a.scenario: pass", ""},
+		"for another reason":     {gap, "want-error lateness", "a.scenario:18: fail: the job is refused, but no reason contains \"lateness\":\na.scenario:9:", ""},
+		"without being asked":    {gap, "watermark in 5", "a.scenario:9: error: steps.sums.window.tumbling.size: ", ""},
+		"not offered yet":        {fine, "watermark in 5", later, digest},
+		"not offered, any error": {fine, "want-error digest", later, digest},
+		"one of both":            {fine, "want-error nonsense", "a.scenario: pass", both},
+		"the other of both":      {fine, "want-error offset", later, both},
+		"trigger":                {trigger, "want-error trigger", "a.scenario: pass", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := strings.Replace(refusedJob, "WINDOW", c.window, 1)
+			job := strings.NewReplacer("WINDOW", c.window, "MODULE", c.module).Replace(refusedJob)
 			got := parse(t, "a.scenario", []byte(job+c.script)).Run(options()).String()
 			if !strings.HasPrefix(got, strings.Replace(c.want, ":18:", fmt.Sprintf(":%d:", strings.Count(job, "\n")+1), 1)) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -46,6 +48,7 @@ func TestRefusedJobs(t *testing.T) {
 const refusedJob = `-- job.yaml --
 version: 1
 name: refused
+modules: {MODULE}
 sources:
   in: {test: {}, schema: {k: STRING, v: BIGINT}}
 steps:

@@ -38,6 +38,7 @@ var (
 	recordsOut      = taskCounter("numRecordsOut", "Records that the task has put out, late ones to a late output included.")
 	recordErrors    = taskCounter("numRecordsInErrors", "Records that the source has left out: they could not be decoded, or had no value.")
 	lateDropped     = taskCounter("numLateRecordsDropped", "Records that were too late for every window and went to no late output.")
+	functionFaults  = taskCounter("numFunctionFaults", "Records that a function of the step failed on: dead letters, or left out.")
 	inputWatermark  = taskGauge("currentInputWatermark", "The watermark of the task's input, in ms since the epoch; the least int64: none yet.")
 	outputWatermark = taskGauge("currentOutputWatermark", "The watermark that the task put out last, in ms since the epoch; the least int64: none yet.")
 	busyTime        = taskGauge("busyTimeMsPerSecond", "How long the task worked, in ms of each second.")
@@ -155,6 +156,9 @@ func (e *emitter) task(t *runtime.TaskMetrics, of perSecond) {
 	}
 	if t.Windowed {
 		put(lateDropped, float64(t.LateDropped))
+	}
+	if t.Asks {
+		put(functionFaults, float64(t.Faults))
 	}
 	if s := t.State; s != nil {
 		put(stateEntries, float64(s.Entries))

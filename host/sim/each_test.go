@@ -9,7 +9,7 @@ import (
 // TestEachDiskOperation makes every disk operation of a job with three checkpoints and a last one go wrong, one by one:
 // it fails, it is done and fails, and the process or the power ends just before it.
 func TestEachDiskOperation(t *testing.T) {
-	for job, records := range map[string]int{"tumbling-late": 200, "steps": 40, "wasm": 60} {
+	for job, records := range map[string]int{"tumbling-late": 200, "steps": 60, "wasm": 60} {
 		for _, how := range []sim.How{sim.Fails, sim.Answered, sim.Killed, sim.PowerCut} {
 			t.Run(job+" "+string(how), func(t *testing.T) {
 				t.Parallel()

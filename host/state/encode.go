@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -9,7 +10,10 @@ import (
 
 // A record's key is the key's row, then the namespace: nothing if it is zero,
 // else its start and its length in milliseconds as varints; then a byte that says
-// how many bytes the namespace has.
+// how many bytes the namespace has. That of a part has the name behind the row, and
+// before the last byte, in which ofPart is set, the name's length, a u32. Of a part
+// of the shared entry the namespace is two u16 instead: the task's first key group,
+// and how many tasks there were.
 //
 // Its value is a byte with a bit for each cell that holds something, and hasTimers;
 // of each such cell the value, of one of variable width behind its length, a
@@ -29,14 +33,30 @@ type encoder struct {
 // encodeKey gives the key of an entry's record, good until the next call.
 func (m *Memory) encodeKey(r Ref) []byte {
 	e := &m.entries[r]
-	b := append(m.changes.encoder.key[:0], m.Key(r)...)
-	if e.ns != (Namespace{}) {
+	b := append(m.changes.encoder.key[:0], m.keys.at(e.key, int(e.rowLen+e.nameLen))...)
+	switch {
+	case m.IsShared(r):
+		b = appendCopy(b, m.parts.copy)
+	case e.ns != (Namespace{}):
 		b = binary.AppendVarint(b, e.ns.Start)
 		b = binary.AppendVarint(b, e.ns.End-e.ns.Start)
 	}
-	b = append(b, byte(len(b)-int(e.rowLen)))
+	last := byte(len(b) - int(e.rowLen+e.nameLen))
+	if m.IsPart(r) {
+		b = binary.LittleEndian.AppendUint32(b, e.nameLen)
+		last |= ofPart
+	}
+	b = append(b, last)
 	m.changes.encoder.key = b
 	return b
+}
+
+// ofPart is the bit of the last byte of the key of a part's record.
+const ofPart = 1 << 7
+
+func appendCopy(b []byte, c Copy) []byte {
+	b = binary.LittleEndian.AppendUint16(b, uint16(c.Home))
+	return binary.LittleEndian.AppendUint16(b, uint16(c.Tasks))
 }
 
 // encodeValue gives the value of an entry's record, good until the next call.
@@ -83,26 +103,57 @@ func (m *Memory) encodeTimers(b []byte, r Ref) []byte {
 	return b
 }
 
-// keyBytesMin is the shortest row: a header and no column.
+// keyBytesMin is the shortest row: a header and no column. No step's key is so short.
 const keyBytesMin = 8
 
+// recordKey is the key of a record, taken apart.
+type recordKey struct {
+	row    stream.Row
+	name   []byte
+	isPart bool
+	ns     Namespace
+	copy   Copy // of a part of the shared entry
+}
+
+func (k *recordKey) isShared() bool { return len(k.row) == keyBytesMin }
+
 // decodeKey takes the key of a record apart.
-func decodeKey(b []byte) (key stream.Row, ns Namespace, ok bool) {
+func decodeKey(b []byte) (k recordKey, ok bool) {
 	if len(b) == 0 {
-		return nil, ns, false
+		return k, false
 	}
-	n := len(b) - 1 - int(b[len(b)-1])
-	if n < keyBytesMin {
-		return nil, ns, false
+	last := b[len(b)-1]
+	b = b[:len(b)-1]
+	name := 0
+	if k.isPart = last&ofPart != 0; k.isPart {
+		if len(b) < 4 {
+			return k, false
+		}
+		name = int(binary.LittleEndian.Uint32(b[len(b)-4:]))
+		b = b[:len(b)-4]
 	}
-	if in := (reader{b: b[n : len(b)-1]}); len(in.b) > 0 {
-		ns.Start = in.varint()
-		ns.End = ns.Start + in.varint()
+	n := len(b) - int(last&^ofPart)
+	if n-name < keyBytesMin {
+		return k, false
+	}
+	in := reader{b: b[n:]}
+	k.row, k.name = stream.Row(b[:n-name]), b[n-name:n]
+	if k.isShared() {
+		if !k.isPart || len(in.b) != 4 || !bytes.Equal(k.row, sharedKey) {
+			return k, false
+		}
+		k.copy.Home = stream.KeyGroup(binary.LittleEndian.Uint16(in.b))
+		k.copy.Tasks = int(binary.LittleEndian.Uint16(in.b[2:]))
+		return k, true
+	}
+	if len(in.b) > 0 {
+		k.ns.Start = in.varint()
+		k.ns.End = k.ns.Start + in.varint()
 		if in.bad || len(in.b) > 0 {
-			return nil, ns, false
+			return k, false
 		}
 	}
-	return stream.Row(b[:n]), ns, true
+	return k, true
 }
 
 // reader takes values off the front of untrusted bytes; bad is sticky, and what

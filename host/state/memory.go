@@ -28,22 +28,24 @@ type Memory struct {
 	many           map[timerKey]uint32 // timers of entries that have more than two: extra + 1
 	extras         []extraTimer
 	freeExtra      uint32 // first free extra + 1, linked by next
+	parts          parts
 	changes        changes
 	restoring      restoring
 }
 
 // entry is 64 bytes without a pointer.
 type entry struct {
-	ns     Namespace
-	inline [2]int64 // times of up to two timers, see used
-	key    place
-	hash   uint32 // of key and namespace
-	rowLen uint32 // of the key
-	count  uint32 // timers, the extra ones included
-	extra  uint32 // first of them + 1, linked by next
-	used   uint8  // bit i: inline[i] is a timer; bit i+2: its domain; bit noted
-	holds  uint8  // bit i: cell i holds a value; bit live: the entry is in the table
-	group  stream.KeyGroup
+	ns      Namespace
+	inline  [2]int64 // times of up to two timers, see used; of a part its whole
+	key     place    // the key's row, behind it a part's name
+	hash    uint32   // of key and namespace, and name
+	rowLen  uint32   // of the key
+	nameLen uint32
+	count   uint32 // timers, the extra ones included
+	extra   uint32 // first of them + 1, linked by next
+	used    uint8  // bit i: inline[i] is a timer; bit i+2: its domain; bits noted, parted, named
+	holds   uint8  // bit i: cell i holds a value; bit live: the entry is in the table
+	group   stream.KeyGroup
 }
 
 // live is the bit of entry.holds that says that the entry is in the table.
@@ -121,7 +123,7 @@ func (m *Memory) Entry(hash uint32, key stream.Row, ns Namespace) Ref {
 		if uint32(slot>>32) == h {
 			r := Ref(uint32(slot) - 1)
 			e := &m.entries[r]
-			if e.ns == ns && int(e.rowLen) == len(key) && bytes.Equal(m.keys.at(e.key, len(key)), key) {
+			if e.ns == ns && int(e.rowLen) == len(key) && e.used&named == 0 && bytes.Equal(m.keys.at(e.key, len(key)), key) {
 				return r
 			}
 		}
@@ -319,17 +321,21 @@ func (m *Memory) suspect(r Ref) {
 
 // Release implements Backend.
 func (m *Memory) Release() {
-	for _, r := range m.suspects {
+	for i := 0; i < len(m.suspects); i++ { // it grows: a whole may be empty without its last part
+		r := m.suspects[i]
 		e := &m.entries[r]
-		if e.holds == live && e.count == 0 {
+		if e.holds == live && e.count == 0 && e.used&parted == 0 {
 			m.forget(r)
 			m.unlink(r)
+			if e.used&named != 0 {
+				m.leave(r)
+			}
 			for c := range m.cells {
 				if k := &m.cells[c]; int(r) < len(k.texts) {
 					m.dropText(&k.texts[r])
 				}
 			}
-			m.keys.drop(e.key, int(e.rowLen))
+			m.keys.drop(e.key, int(e.rowLen+e.nameLen))
 			*e = entry{}
 			m.free = append(m.free, r)
 			m.live--
@@ -341,7 +347,7 @@ func (m *Memory) Release() {
 // Stats implements Backend.
 func (m *Memory) Stats() Stats {
 	return Stats{
-		Entries: m.live, Timers: m.timed, Bytes: int64(m.live)*int64(m.entryBytes) + m.keys.live + m.texts.live,
+		Entries: m.live, Timers: m.timed, Bytes: int64(m.live)*int64(m.entryBytes) + int64(m.parts.live)*nodeBytes + m.keys.live + m.texts.live,
 	}
 }
 

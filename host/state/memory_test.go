@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -34,10 +35,27 @@ func (m model) clone() model {
 	return model{maps.Clone(m.values), maps.Clone(m.texts), maps.Clone(m.timers)}
 }
 
+// forget drops all values and says whose they were.
+func (m model) forget(touched map[string]bool) {
+	for name := range m.values {
+		touched[name] = true
+	}
+	for name := range m.texts {
+		touched[name] = true
+	}
+	clear(m.values)
+	clear(m.texts)
+}
+
 var (
 	someKeys   = []string{"", "a", "b", "a key that does not fit into its slot", "ü"}
 	someSpaces = []state.Namespace{{}, {Start: 0, End: 10}, {Start: 10, End: 20}, {Start: math.MinInt64, End: -1}}
 )
+
+var someNames = []string{"\x00", "a", "a\x00", "b", "the name of a part", "\xff\xff"}
+
+// part is what the model calls a part of an entry.
+func part(c, name string) string { return c + "|" + name }
 
 func cell(k string, ns state.Namespace) string { return fmt.Sprintf("%s/%d/%d", k, ns.Start, ns.End) }
 
@@ -58,7 +76,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 			row := key(k)
 			return b.Entry(row.Hash(), row, ns)
 		}
-		t.Repeat(map[string]func(*rapid.T){
+		actions := map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				k, ns, v := keys.Draw(t, "key"), spaces.Draw(t, "ns"), rapid.Byte().Draw(t, "value")
 				r := entry(k, ns)
@@ -98,7 +116,8 @@ func TestMemoryAgainstModel(t *testing.T) {
 				c.touched[cell(k, ns)] = true
 			},
 			"set many timers": func(t *rapid.T) {
-				k, ns, d, at := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain"), rapid.Int64Range(0, 3).Draw(t, "at")
+				k, ns, d := keys.Draw(t, "key"), spaces.Draw(t, "ns"), domains.Draw(t, "domain")
+				at := rapid.Int64Range(0, 3).Draw(t, "at")
 				for i := range int64(4) {
 					b.SetTimer(d, at+i, entry(k, ns))
 					m.timers[timerName(d, at+i, cell(k, ns))] = true
@@ -129,16 +148,12 @@ func TestMemoryAgainstModel(t *testing.T) {
 						r := entry(k, ns)
 						b.Clear(r, 0)
 						b.Clear(r, 1)
+						for p, ok := b.NextPart(r, nil); ok; p, ok = b.NextPart(r, nil) {
+							b.Clear(p, 1)
+						}
 					}
 				}
-				for name := range m.values {
-					c.touched[name] = true
-				}
-				for name := range m.texts {
-					c.touched[name] = true
-				}
-				clear(m.values)
-				clear(m.texts)
+				m.forget(c.touched)
 			},
 			"release": func(*rapid.T) { b.Release() },
 			"compare": func(t *rapid.T) { compare(t, b, &m) },
@@ -158,8 +173,34 @@ func TestMemoryAgainstModel(t *testing.T) {
 				// Not all: what is looked up is there, and would never be freed.
 				compareEntry(t, b, &m, keys.Draw(t, "compared key"), spaces.Draw(t, "compared ns"))
 			},
-		})
+		}
+		maps.Copy(actions, partActions(&b, &m, c))
+		t.Repeat(actions)
 	})
+}
+
+// partActions are those on parts of entries.
+func partActions(b **state.Memory, m *model, c *checkpoints) map[string]func(*rapid.T) {
+	draw := func(t *rapid.T) (state.Ref, []byte, string) {
+		row, ns := rapid.SampledFrom(someKeys).Draw(t, "key"), rapid.SampledFrom(someSpaces).Draw(t, "ns")
+		n := rapid.SampledFrom(someNames).Draw(t, "name")
+		whole := (*b).Entry(key(row).Hash(), key(row), ns)
+		of := part(cell(row, ns), n)
+		c.touched[of] = true
+		return whole, []byte(n), of
+	}
+	return map[string]func(*rapid.T){
+		"put part": func(t *rapid.T) {
+			whole, name, of := draw(t)
+			m.texts[of] = rapid.StringN(0, 100, 300).Draw(t, "text")
+			(*b).Put((*b).Part(whole, name), 1, []byte(m.texts[of]))
+		},
+		"clear part": func(t *rapid.T) {
+			whole, name, of := draw(t)
+			(*b).Clear((*b).Part(whole, name), 1)
+			delete(m.texts, of)
+		},
+	}
 }
 
 // pop takes all due timers; they must be the model's, in order of time.
@@ -206,6 +247,8 @@ func compare(t *rapid.T, b state.Backend, m *model) {
 	}
 	for c := range m.texts {
 		cells[c] = true
+		whole, _, _ := strings.Cut(c, "|")
+		cells[whole] = true
 	}
 	for name := range m.timers {
 		var at int64
@@ -239,6 +282,40 @@ func compareEntry(t *rapid.T, b state.Backend, m *model, k string, ns state.Name
 	text, ok := m.texts[name]
 	if b.Has(r, 1) != ok || string(b.Value(r, 1)) != text {
 		t.Fatalf("%s: has %v %q, want %v %q", name, b.Has(r, 1), b.Value(r, 1), ok, text)
+	}
+	compareParts(t, b, m, r, name)
+}
+
+// compareParts goes through the parts of an entry, forwards and backwards.
+func compareParts(t *rapid.T, b state.Backend, m *model, r state.Ref, name string) {
+	var names []string
+	for _, n := range someNames {
+		text, ok := m.texts[part(name, n)]
+		if ok {
+			names = append(names, n)
+		}
+		p, found := b.FindPart(r, []byte(n))
+		if has := found && b.Has(p, 1); has != ok || ok && (string(b.Value(p, 1)) != text || b.Whole(p) != r || !b.IsPart(p)) {
+			t.Fatalf("%s: part %q has %v, want %v %q", name, n, has, ok, text)
+		}
+	}
+	at := 0
+	for p, ok := b.NextPart(r, nil); ok; p, ok = b.NextPart(r, b.Name(p)) {
+		if at >= len(names) || string(b.Name(p)) != names[at] {
+			t.Fatalf("%s: part %d is %q, of %q", name, at, b.Name(p), names)
+		}
+		at++
+	}
+	if at != len(names) {
+		t.Fatalf("%s: %d parts of %q", name, at, names)
+	}
+	for p, ok := b.LastPart(r, []byte("\xff\xff\xff")); ok; p, ok = b.LastPart(r, b.Name(p)) {
+		if at--; at < 0 || string(b.Name(p)) != names[at] {
+			t.Fatalf("%s: backwards, part %d is %q, of %q", name, at, b.Name(p), names)
+		}
+	}
+	if at != 0 {
+		t.Fatalf("%s: backwards, %d parts are missing", name, at)
 	}
 }
 

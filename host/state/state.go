@@ -3,8 +3,8 @@
 //
 // Invariants:
 //
-//	(E) An entry is there while one of its cells holds a value or it has a timer,
-//	    and no longer: what has neither is freed at the next Release.
+//	(E) An entry is there while one of its cells holds a value or it has a timer or
+//	    a part, and no longer: what has none is freed at the next Release.
 //	(P) A Ref that a backend gave out stays good until the next Release, even if
 //	    its entry became empty; so one pass over a batch may keep refs freely.
 //	(T) Timers are a set on (domain, time, key, namespace): setting one twice is
@@ -18,7 +18,7 @@
 //	    order.
 //
 // Caveats: an entry is written whole, so one byte added to a long list costs the
-// list again in each snapshot. An entry that was changed and changed back is
+// list again in each snapshot; parts are written one by one. An entry that was changed and changed back is
 // written, too.
 package state
 
@@ -94,6 +94,31 @@ type Backend interface {
 	// largest int64 if there is none at all.
 	NextTimer(d Domain) int64
 
+	// Part finds the part of an entry that has a name, or makes one that holds nothing
+	// yet. It is an entry of the same key and namespace, has cells and no timers. A
+	// part has no parts.
+	Part(whole Ref, name []byte) Ref
+	// FindPart makes none.
+	FindPart(whole Ref, name []byte) (Ref, bool)
+	// NextPart is the first of the parts that hold something whose name is behind one,
+	// in the order of bytes; LastPart is the last of those before one.
+	NextPart(whole Ref, after []byte) (Ref, bool)
+	LastPart(whole Ref, before []byte) (Ref, bool)
+	// IsPart tells parts from other entries; Name and Whole are what it was made for.
+	IsPart(Ref) bool
+	Name(Ref) []byte
+	Whole(Ref) Ref
+	// SetCopy comes before all else in a backend that has a shared entry.
+	SetCopy(Copy)
+	// Shared is an entry that is not of a key but of the task: each task has a copy. It
+	// holds nothing but parts.
+	Shared() Ref
+	IsShared(Ref) bool
+	// Walk calls visit with up to n entries that hold something or have parts, and says
+	// where to go on; zero: all were passed. Entries that are made meanwhile may be
+	// left out. Less than n are visited where there are gaps.
+	Walk(from Ref, n int, visit func(Ref)) (next Ref)
+
 	// Release frees entries that hold nothing, and with them their refs.
 	Release()
 
@@ -116,6 +141,10 @@ type Backend interface {
 	// way.
 	Restore(key, value []byte) error
 	Restored() error
+	// RestoreCopy adds a part of the shared entry from the record of another task's,
+	// and passes other records over. Restore takes that of the task's own, and lets
+	// the next snapshot delete those of others.
+	RestoreCopy(key, value []byte) error
 
 	// Stats counts what is held, in a time that does not depend on how much that is.
 	Stats() Stats

@@ -88,11 +88,23 @@ func (w *RowWriter) SetBool(i int, v bool) {
 	}
 }
 
-// SetFloat32 sets a FLOAT.
-func (w *RowWriter) SetFloat32(i int, v float32) { w.SetInt32(i, int32(math.Float32bits(v))) }
+// SetFloat32 sets a FLOAT; every NaN is the same one.
+func (w *RowWriter) SetFloat32(i int, v float32) {
+	bits := math.Float32bits(v)
+	if v != v {
+		bits = NaN32
+	}
+	w.SetInt32(i, int32(bits))
+}
 
-// SetFloat64 sets a DOUBLE.
-func (w *RowWriter) SetFloat64(i int, v float64) { w.SetInt64(i, int64(math.Float64bits(v))) }
+// SetFloat64 sets a DOUBLE; every NaN is the same one.
+func (w *RowWriter) SetFloat64(i int, v float64) {
+	bits := math.Float64bits(v)
+	if v != v {
+		bits = NaN64
+	}
+	w.SetInt64(i, int64(bits))
+}
 
 // SetBytes sets a STRING, whose bytes must be UTF-8, or BYTES.
 func (w *RowWriter) SetBytes(i int, v []byte) { w.putBytes(w.base+w.columns[i].offset, v) }

@@ -30,6 +30,9 @@ func sourceDigest(root string, g guest) (string, error) {
 	var paths []string
 	for _, dir := range []string{g.dir, sdk} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && d.Name() == "target" {
+				return filepath.SkipDir // what cargo built
+			}
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -43,6 +46,9 @@ func sourceDigest(root string, g guest) (string, error) {
 		}
 	}
 	paths = append(paths, filepath.Join(root, "udfs/build/main.go"))
+	if g.language == "rust" {
+		paths = append(paths, filepath.Join(root, "udfs/build/rust.go"))
+	}
 	slices.Sort(paths)
 	h := sha256.New()
 	for _, path := range paths {
@@ -61,7 +67,7 @@ func sourceDigest(root string, g guest) (string, error) {
 
 func isSource(path string) bool {
 	name := filepath.Base(path)
-	for _, forTests := range []string{"/wasmstreamtest/", "/test/", "/testdata/"} {
+	for _, forTests := range []string{"/wasmstreamtest/", "/test/", "/testdata/", "/tests/", "/testing/"} {
 		if strings.Contains(filepath.ToSlash(path), forTests) {
 			return false
 		}
@@ -69,7 +75,7 @@ func isSource(path string) bool {
 	if strings.HasSuffix(name, "_test.go") {
 		return false
 	}
-	return slices.Contains([]string{".go", ".c", ".h", ".mod", ".json"}, filepath.Ext(name))
+	return slices.Contains([]string{".go", ".c", ".h", ".mod", ".json", ".rs", ".toml"}, filepath.Ext(name))
 }
 
 // readDigests reads DIGESTS; there may be none yet.

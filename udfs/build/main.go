@@ -1,11 +1,13 @@
 // Command build compiles every guest of udfs/, packs its manifest in, and writes testdata/wasm with a digest of the
 // sources of each, so that a test without any compiler can say when one is stale.
 //
-//	go run ./udfs/build           all guests; those in C need clang-19 and lld-19
+//	go run ./udfs/build           all guests; those in C need clang-19 and lld-19, those in Rust cargo with the target
+//	                              wasm32-unknown-unknown (rustup target add, or Debian's libstd-rust-dev-wasm32 and lld-14)
 //	go run ./udfs/build -only go  the guests of one language
 //
 // A guest is a folder udfs/NAME/LANGUAGE and becomes NAME-LANGUAGE.wasm. With a variants.txt it becomes NAME-VARIANT.wasm
-// for each line. The manifest of a Go guest is what its native build writes, that of a C guest its manifest.json.
+// for each line. The manifest of a Go guest is what its native build writes, that of a C guest its manifest.json, that of a
+// Rust guest what it describes in the sandbox.
 package main
 
 import (
@@ -20,7 +22,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "build the guests of this language only: go or c")
+	only := flag.String("only", "", "build the guests of this language only: go, c or rust")
 	flag.Parse()
 	if err := run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "udfs/build:", err)
@@ -79,7 +81,7 @@ func run(only string) error {
 // findGuests lists all guests in the order of their names.
 func findGuests(root string) ([]guest, error) {
 	var guests []guest
-	for _, language := range []string{"go", "c"} {
+	for _, language := range []string{"go", "c", "rust"} {
 		dirs, err := filepath.Glob(filepath.Join(root, "udfs/*", language))
 		if err != nil {
 			return nil, err
@@ -130,6 +132,10 @@ func build(root string, g guest) ([]byte, error) {
 	case "c":
 		if err = buildC(root, g, out); err == nil {
 			text, err = os.ReadFile(filepath.Join(root, g.dir, "manifest.json"))
+		}
+	case "rust":
+		if err = buildRust(root, g, out); err == nil {
+			text, err = describe(out)
 		}
 	}
 	if err != nil {

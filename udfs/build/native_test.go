@@ -1,69 +1,192 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/abi/conform"
 )
 
-// vector is a vector of abi/next/vectors.
-type vector struct {
-	Name     string
-	Function uint32
-	Frames   []struct {
-		Frame, Effects string
-		Carry          bool `json:"carry_slots"`
-	}
-}
-
-// TestDelaysNatively plays the vectors of a C guest natively, with the machine's own C compiler and its checks: what is
-// wrong in the header then shows without Wasm.
-func TestDelaysNatively(t *testing.T) {
+// TestVectorsNatively plays vectors on C guests natively, with the machine's own C and C++ compilers and their checks:
+// what is wrong in the headers then shows without Wasm.
+func TestVectorsNatively(t *testing.T) {
 	root, err := findRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := compile(t, root, "udfs/delays/c/delays.c")
-	text, err := os.ReadFile(filepath.Join(root, "abi/next/vectors/delays.json"))
+	suites, err := filepath.Glob(filepath.Join(root, "udfs/*/cases.txt"))
+	if err != nil || len(suites) == 0 {
+		t.Fatal("no cases:", err)
+	}
+	for _, suite := range suites {
+		name := filepath.Base(filepath.Dir(suite))
+		source := filepath.Join("udfs", name, "c", name+".c")
+		if _, err := os.Stat(filepath.Join(root, source)); err != nil {
+			continue // in other languages only
+		}
+		text, err := os.ReadFile(filepath.Join(root, "abi/next/vectors", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := conform.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, compiler := range []string{"cc", "c++"} {
+			program := compile(t, root, source, compiler)
+			broadcast := broadcastStates(t, filepath.Join(root, "udfs", name, "c", "manifest.json"))
+			for _, v := range file.Vectors {
+				t.Run(compiler+" "+name+" "+v.Name, func(t *testing.T) { play(t, program, &v, broadcast[v.Function]) })
+			}
+		}
+	}
+}
+
+// broadcastStates are those of each function, one bit for each.
+func broadcastStates(t *testing.T, path string) (sets []uint32) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Vectors []vector }
-	if err := json.Unmarshal(text, &file); err != nil {
+	m, err := abi.ParseManifestJSON(text)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range file.Vectors {
-		t.Run(v.Name, func(t *testing.T) { play(t, program, v) })
+	for _, f := range m.GetFunctions() {
+		set := uint32(0)
+		for i, s := range f.GetStates() {
+			if s.ScopeOrDefault() == abi.ScopeBroadcast {
+				set |= 1 << i
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+func play(t *testing.T, program string, v *conform.Vector, broadcast uint32) {
+	n := startNative(t, program, broadcast)
+	fault, err := v.Play(n)
+	if err != nil {
+		t.Fatal(err, n.complaints.String())
+	}
+	if v.Fault != "" && (fault == nil || !strings.Contains(n.complaints.String(), v.Message)) {
+		t.Errorf("got %v, %q, want the message %q", fault, n.complaints.String(), v.Message)
 	}
 }
 
 // compile builds a guest with the runner. Without a compiler the test is skipped, unless the environment says that it must not be.
-func compile(t *testing.T, root, source string) string {
+func compile(t *testing.T, root, source, compiler string) string {
 	t.Helper()
-	cc, err := exec.LookPath("cc")
+	cc, err := exec.LookPath(compiler)
 	if err != nil {
 		if os.Getenv("WASMSTREAM_REQUIRE_TOOLS") != "" {
-			t.Fatal("no C compiler (cc), and WASMSTREAM_REQUIRE_TOOLS is set")
+			t.Fatalf("no compiler %s, and WASMSTREAM_REQUIRE_TOOLS is set", compiler)
 		}
-		t.Skip("SKIPPED: no C compiler (cc): the C header is not tested natively")
+		t.Skipf("SKIPPED: no compiler %s: the C headers are not tested natively", compiler)
 	}
 	program := filepath.Join(t.TempDir(), "guest")
-	out, err := exec.Command(cc, "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover", "-I"+filepath.Join(root, "guest-sdk/c"),
-		"-include", filepath.Join(root, source), "-o", program, "testdata/native.c").CombinedOutput()
+	args := []string{"-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover", "-I" + filepath.Join(root, "guest-sdk/c")}
+	if compiler == "c++" {
+		args = append(args, "-x", "c++")
+	}
+	args = append(args, "-include", filepath.Join(root, source), "-o", program, "testdata/native.c")
+	out, err := exec.Command(cc, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
 }
+
+// native is a guest that runs as a program.
+type native struct {
+	in         io.WriteCloser
+	out        *bufio.Reader
+	complaints *strings.Builder
+	wait       func() error
+	broadcast  uint32
+	states     map[[2]int][][2][]byte
+}
+
+func startNative(t *testing.T, program string, broadcast uint32) *native {
+	t.Helper()
+	c := exec.Command(program)
+	n := &native{complaints: &strings.Builder{}, wait: c.Wait, broadcast: broadcast}
+	c.Stderr = n.complaints
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n.in, n.out = in, bufio.NewReader(out)
+	t.Cleanup(func() { n.in.Close() })
+	return n
+}
+
+// Perform performs a frame; the program's end is the error.
+func (n *native) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+	le := binary.LittleEndian
+	var b []byte
+	for _, v := range []uint32{function, uint32(len(frame)), n.broadcast, uint32(len(owners))} {
+		b = le.AppendUint32(b, v)
+	}
+	for _, o := range owners {
+		b = le.AppendUint32(b, uint32(o))
+	}
+	_, writeErr := n.in.Write(append(b, frame...))
+	length, err := n.number()
+	if err != nil {
+		return nil, nil, errors.Join(n.wait(), writeErr, err)
+	}
+	effects, after = make([]byte, length), make([]byte, len(frame))
+	if _, err := io.ReadFull(n.out, effects); err != nil {
+		return nil, nil, err
+	}
+	if _, err := io.ReadFull(n.out, after); err != nil {
+		return nil, nil, err
+	}
+	return effects, after, n.readStates()
+}
+
+func (n *native) number() (uint32, error) {
+	var b [4]byte
+	_, err := io.ReadFull(n.out, b[:])
+	return binary.LittleEndian.Uint32(b[:]), err
+}
+
+func (n *native) readStates() error {
+	n.states = map[[2]int][][2][]byte{}
+	used, err := n.number()
+	for ; used > 0 && err == nil; used-- {
+		var head [4]uint32
+		if err := binary.Read(n.out, binary.LittleEndian, &head); err != nil {
+			return err
+		}
+		both := make([]byte, head[2]+head[3])
+		_, err = io.ReadFull(n.out, both)
+		of := [2]int{int(head[0]), int(head[1])}
+		n.states[of] = append(n.states[of], [2][]byte{both[:head[2]], both[head[2]:]})
+	}
+	return err
+}
+
+// Entries is what a list or map state holds.
+func (n *native) Entries(owner, state int) [][2][]byte { return n.states[[2]int{owner, state}] }
 
 // TestStringsNatively plays parameters, strings and effects that do not fit.
 func TestStringsNatively(t *testing.T) {
@@ -71,80 +194,47 @@ func TestStringsNatively(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := compile(t, root, "udfs/build/testdata/strings.c")
+	program := compile(t, root, "udfs/build/testdata/strings.c", "cc")
 	short, long := "\x00\x00\x00\x00\x00\x00\x00\x00abc\x00\x00\x00\x00\x83", "\x00\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x10\x00\x00\x00nine char\x00\x00\x00\x00\x00\x00\x00"
 	// Byte 1: column 3 is null. The texts behind the columns are in the columns' order, padded with zeros.
 	columns := "\x00\x08\x00\x00\x00\x00\x00\x00" + "\x09\x00\x00\x00\x28\x00\x00\x00" + "\x0c\x00\x00\x00\x00\x00\x00\x00" + "\x15\x00\x00\x00\x38\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00"
 	row := columns + "nine char\x00\x00\x00\x00\x00\x00\x00" + "more than seven bytes\x00\x00\x00"
-	want := "\x01\x00\x00\x00\x04\x00\x00\x00\x50\x00\x00\x00\x00\x00\x00\x00" + row
+	want := "\x01\x00\x00\x00\x03\x00\x00\x00\x50\x00\x00\x00\x00\x00\x00\x00" + row
 	rows := short + long
-	frame := func(results int) []byte {
-		h := abi.Layout(4+results, 1, 16, len(rows), 0)
-		b := make([]byte, h.Total)
-		abi.PutHeader(b, h)
-		copy(b[h.RowsOffset:], rows)
-		ops := []abi.Op{
-			{Kind: abi.OpOpen, Slot: 0, Row: h.RowsOffset + 16}, {Kind: abi.OpCreate},
-			{Kind: abi.OpAdd, Row: h.RowsOffset}, {Kind: abi.OpAdd, Row: h.RowsOffset + 16},
-		}
+	open := stringsFrame(rows, abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: 16})
+	work := func(results int) []byte {
+		ops := []abi.Op{{Kind: abi.OpCreate}, {Kind: abi.OpAdd}, {Kind: abi.OpAdd, Row: 16}}
 		for range results {
 			ops = append(ops, abi.Op{Kind: abi.OpResult})
 		}
-		for i, op := range ops {
-			abi.PutOp(b, int(h.OpsOffset)+i*abi.OpBytes, op)
-		}
-		return b
+		return stringsFrame(rows, ops...)
 	}
-	one := frame(1)
-	out, err := runNative(program, 0, one)
+	n := startNative(t, program, 0)
+	if _, _, err := n.Perform(0, open, nil); err != nil {
+		t.Fatal(err)
+	}
+	effects, _, err := n.Perform(0, work(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(out[len(one)+4:]); got != want {
-		t.Errorf("got  % x\nwant % x", got, want)
+	if string(effects) != want {
+		t.Errorf("got  % x\nwant % x", effects, want)
 	}
 	var exit *exec.ExitError
-	if _, err := runNative(program, 0, frame(256*1024/len(want)+1)); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+	if _, _, err := n.Perform(0, work(256*1024/len(want)+1), nil); !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Errorf("effects that do not fit: got %v, want exit code 3, too large", err)
 	}
 }
 
-// runNative plays a frame: what comes out is the frame as the guest left it, and {u32 length, effects}.
-func runNative(program string, function uint32, frame []byte) ([]byte, error) {
-	input := binary.LittleEndian.AppendUint32(nil, function)
-	input = binary.LittleEndian.AppendUint32(input, uint32(len(frame)))
-	c := exec.Command(program)
-	c.Stdin = bytes.NewReader(append(input, frame...))
-	out, err := c.Output()
-	if err == nil && len(out) < len(frame)+4 {
-		err = fmt.Errorf("%d bytes came out", len(out))
+// stringsFrame lays out ops of one slot, whose rows are offsets in rows.
+func stringsFrame(rows string, ops ...abi.Op) []byte {
+	h := abi.Layout(len(ops), 1, 16, len(rows), 0)
+	b := make([]byte, h.Total)
+	abi.PutHeader(b, h)
+	copy(b[h.RowsOffset:], rows)
+	for i, op := range ops {
+		op.Row += h.RowsOffset
+		abi.PutOp(b, int(h.OpsOffset)+i*abi.OpBytes, op)
 	}
-	return out, err
-}
-
-// play runs the program once for each frame, since what it does must be in the frame alone.
-func play(t *testing.T, program string, v vector) {
-	var slots []byte
-	for i, f := range v.Frames {
-		frame, err := hex.DecodeString(f.Frame)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := abi.ReadHeader(frame)
-		if err != nil {
-			t.Fatal(err)
-		}
-		area := func(b []byte) []byte { return b[h.SlotsOffset:][:h.Slots*h.Stride] }
-		if f.Carry {
-			copy(area(frame), slots)
-		}
-		out, err := runNative(program, v.Function, frame)
-		if err != nil {
-			t.Fatalf("frame %d: %v", i, err)
-		}
-		slots = append([]byte(nil), area(out)...)
-		if got := hex.EncodeToString(out[len(frame)+4:]); got != f.Effects {
-			t.Errorf("frame %d: got effects %s, want %s", i, got, f.Effects)
-		}
-	}
+	return b
 }

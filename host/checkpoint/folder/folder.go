@@ -8,6 +8,8 @@
 //	rename .put-7 to NAME          a crash leaves NAME as it was, or whole: its bytes were synced before
 //	sync the folder                from here on NAME is durable
 //
+// A crash or an error before that may leave NAME there but not durable: List syncs the folder before it tells of it.
+//
 // One process has a folder at a time: a lock in it says so, and goes with the process that holds it.
 //
 // Its caveats: on a network's file system the lock is as good as that system's. Where there is no flock (Windows,
@@ -84,9 +86,10 @@ type Store struct {
 	fs   FS
 	path string
 
-	mu    sync.Mutex
-	lock  io.Closer // nil: it is only read
-	temps int       // temporary names so far
+	mu     sync.Mutex
+	lock   io.Closer // nil: it is only read
+	temps  int       // temporary names so far
+	unsure bool      // which files there are may not be durable
 }
 
 // Open makes the folder if it is not there, locks it, and removes what killed processes left half done.
@@ -99,7 +102,7 @@ func Open(fs FS, path string) (*Store, error) {
 	if err != nil {
 		return nil, s.failed("lock it", "", err)
 	}
-	s.lock = lock
+	s.lock, s.unsure = lock, true
 	if err := s.clean(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -152,8 +155,33 @@ func (s *Store) Put(name string, write func(io.Writer) error) error {
 		_ = s.fs.Remove(temp)
 		return s.failed("rename", name, err)
 	}
-	if err := s.fs.SyncDir(s.path); err != nil {
+	if err := s.syncFolder(); err != nil {
 		return s.failed("sync the folder of", name, err)
+	}
+	return nil
+}
+
+// syncFolder makes durable which files there are.
+func (s *Store) syncFolder() error {
+	err := s.fs.SyncDir(s.path)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsure = err != nil
+	return err
+}
+
+// settle makes durable what a Put left that could not tell, of this process or one
+// before: else who acts on it (commits what a manifest hands over) acts on what a power
+// cut takes back.
+func (s *Store) settle() error {
+	s.mu.Lock()
+	due := s.unsure && s.lock != nil
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := s.syncFolder(); err != nil {
+		return s.failed("sync the folder", "", err)
 	}
 	return nil
 }
@@ -250,8 +278,12 @@ func (o *object) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// List implements checkpoint.Store. Files that no object can be are left out.
+// List implements checkpoint.Store. Files that no object can be are left out. What it
+// names is durable, unless the folder is only read.
 func (s *Store) List() ([]string, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
 	names, err := s.fs.List(s.path)
 	if err != nil {
 		return nil, s.failed("list it", "", err)

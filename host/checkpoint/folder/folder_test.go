@@ -133,6 +133,44 @@ func TestPutAndCrash(t *testing.T) {
 	}
 }
 
+// TestListedIsDurable has a Put of which only the sync of the folder fails, so that nobody knows whether the object is
+// durable. Once it was listed, by this process or the next one, no power cut takes it back.
+func TestListedIsDurable(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		unlisted := 0
+		for seed := range uint64(40) {
+			for _, listed := range []bool{false, true} {
+				d := disk.New(seed)
+				s := open(t, d)
+				d.FailAt(d.Ops()+6, syscall.EIO) // behind create, write, sync, close and rename
+				if err := put(s, "note", "new"); err == nil || !strings.Contains(err.Error(), "sync the folder") {
+					t.Fatalf("Put returned %v", err)
+				}
+				if again {
+					d.Kill()
+					s = open(t, d)
+				}
+				if listed {
+					if names, err := s.List(); err != nil || len(names) != 1 {
+						t.Fatalf("listed %q, %v", names, err)
+					}
+				}
+				d.Crash()
+				switch got := get(t, open(t, d), "note"); {
+				case got == "new":
+				case listed:
+					t.Errorf("seed %d: it was listed, and is %s", seed, got)
+				default:
+					unlisted++
+				}
+			}
+		}
+		if unlisted == 0 {
+			t.Error("no power cut took anything back: the test shows nothing")
+		}
+	}
+}
+
 // TestPutAndErrors fails each operation of a Put once, with its effect and without.
 func TestPutAndErrors(t *testing.T) {
 	for _, fail := range []error{syscall.ENOSPC, syscall.EROFS, syscall.EIO, disk.Done{Err: syscall.EIO}} {

@@ -29,9 +29,11 @@ var layers = []layer{
 	{"host/stream", onHost, 0},
 	{"abi", onHost, 0},
 	{"abi/gen", onHost, 1},
+	{"abi/conform", onHost, 1},
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
 	// L1: siblings.
+	{"host/operator/process", onHost, 3}, // on a state backend
 	{"host/operator/*", onHost, 2},
 	{"host/state", onHost, 2},
 	{"host/state/*", onHost, 3},
@@ -45,6 +47,8 @@ var layers = []layer{
 	// L2 to L5, and the top.
 	{"host/guest", onHost, 4},
 	{"host/job", onHost, 4},
+	{"host/conformance", onHost, 5},
+	{"host/recording", onHost, 5},
 	{"host/runtime", onHost, 5},
 	{"host/scenario", onHost, 6},
 	{"host/server", onHost, 7},

@@ -13,10 +13,11 @@ type AssignerKind uint8
 
 // The kinds of assigners.
 const (
-	Tumbling      AssignerKind = iota // windows of Size, end to end
-	Sliding                           // windows of Size that begin every Slide
-	Session                           // windows that last until nothing has come for a gap, and merge
-	GlobalWindows                     // one window without end
+	Tumbling        AssignerKind = iota // windows of Size, end to end
+	Sliding                             // windows of Size that begin every Slide
+	Session                             // windows that last until nothing has come for a gap, and merge
+	GlobalWindows                       // one window without end
+	FunctionWindows                     // those that a function gives, which the caller asks
 )
 
 // Assigner gives records their windows. Lengths are milliseconds.
@@ -29,6 +30,8 @@ type Assigner struct {
 
 	// GapByRecord: each record of a session brings its own gap (Element.Gap).
 	GapByRecord bool
+	// Merging: windows of FunctionWindows merge where they overlap or touch.
+	Merging bool
 	// Overlapping: sessions merge only if they overlap; touching ones stay apart.
 	Overlapping bool
 	// Processing: windows of processing time, else of event time.
@@ -37,6 +40,9 @@ type Assigner struct {
 	// the clock on the wall), so that days have 23 and 25 hours too.
 	Zone *time.Location
 }
+
+// Merges says that windows merge.
+func (a *Assigner) Merges() bool { return a.Kind == Session || a.Kind == FunctionWindows && a.Merging }
 
 // Element is what decisions depend on in a record.
 type Element struct {
@@ -59,11 +65,14 @@ var ErrNoTimestamp = errors.New("the record has no event time (timestamp), which
 var ErrGap = errors.New("the record's session gap must be more than 0 ms")
 
 // Assign appends the windows of a record to dst, in the order in which Flink
-// takes them: of sliding windows the latest first. There may be none.
+// takes them: of sliding windows the latest first. There may be none. It knows
+// nothing of FunctionWindows.
 func (c *Core) Assign(dst []Window, e Element, now Now) ([]Window, error) {
 	a := &c.assigner
 	t := int64(e.Time)
 	switch {
+	case a.Kind == FunctionWindows:
+		return dst, nil
 	case a.Kind == GlobalWindows:
 		return append(dst, Global), nil
 	case a.Processing:

@@ -34,7 +34,7 @@ func New(o Options) *Core {
 	if c.event {
 		c.domain = EventDomain
 	}
-	c.trigger = o.trigger()
+	c.trigger = o.trigger().asked()
 	c.hasState = c.trigger.hasState()
 	c.quiet, c.pane = c.quietness(), o.Assigner.paneLength()
 	return c
@@ -42,7 +42,15 @@ func New(o Options) *Core {
 
 // Merges says that windows merge: Facts.Set must hold the key's merging set,
 // and Facts.Trigger is not used.
-func (c *Core) Merges() bool { return c.assigner.Kind == Session }
+func (c *Core) Merges() bool { return c.assigner.Merges() }
+
+// Asks says that the trigger is a function of the user's: there are effects Ask and
+// Unite.
+func (c *Core) Asks() bool { return c.trigger.Kind == FunctionTrigger }
+
+// IsAssigned says that the windows of records come from a function of the user's,
+// not from Assign.
+func (c *Core) IsAssigned() bool { return c.assigner.Kind == FunctionWindows }
 
 // NeedsTrigger says that Facts.Trigger must hold what the trigger remembers of
 // the window.

@@ -11,9 +11,10 @@ type EvictorKind uint8
 
 // The kinds of evictors.
 const (
-	ByCount EvictorKind = iota // keep the last Count records
-	ByTime                     // keep the records of the last Size milliseconds of event time
-	ByDelta                    // keep the records whose distance from the last is below Threshold
+	ByCount    EvictorKind = iota // keep the last Count records
+	ByTime                        // keep the records of the last Size milliseconds of event time
+	ByDelta                       // keep the records whose distance from the last is below Threshold
+	ByFunction                    // keep what a function says, which the caller asks
 )
 
 // Evictor throws records out of a window when it fires, for good.
@@ -28,7 +29,8 @@ type Evictor struct {
 // Evict decides which of the n records of a firing go: it appends for each of
 // them, in order of arrival, whether it stays. ByTime needs the records' event
 // times, ByDelta the field's values; else they may be nil. What is thrown out
-// leaves the window's contents too (FLINK-4369), before or after the firing.
+// leaves the window's contents too (FLINK-4369), before or after the firing. It knows
+// nothing of ByFunction.
 func (v *Evictor) Evict(keep []bool, n int, times []stream.EventTime, values []float64) ([]bool, error) {
 	switch v.Kind {
 	case ByTime:

@@ -54,7 +54,7 @@ func (o Options) Validate() error {
 	var p problems
 	o.Assigner.check(&p)
 	if o.Trigger != nil {
-		o.Trigger.check(&p, o.Assigner.Kind)
+		o.Trigger.check(&p, &o.Assigner)
 	}
 	if o.Evictor != nil {
 		o.Evictor.check(&p)
@@ -78,7 +78,7 @@ func (a *Assigner) check(p *problems) {
 	case Session:
 		p.check(a.GapByRecord || isLength(a.Gap), "the gap of a session must be from 1 to %d ms, not %d", DurationMillisMax, a.Gap)
 		p.check(!a.GapByRecord || a.Gap == 0, "a session takes its gap from a field of each record or has a fixed gap, not both")
-	case GlobalWindows:
+	case GlobalWindows, FunctionWindows:
 	default:
 		p.check(false, "there is no window assigner of kind %d", a.Kind)
 	}
@@ -86,6 +86,7 @@ func (a *Assigner) check(p *problems) {
 }
 
 func (a *Assigner) checkExtras(p *problems) {
+	p.check(!a.Merging || a.Kind == FunctionWindows, "only windows that a function gives can be told to merge")
 	p.check(!a.Overlapping || a.Kind == Session, "only sessions merge, so only they can be told to merge when they overlap")
 	if a.Zone == nil {
 		return
@@ -104,7 +105,7 @@ func (a *Assigner) checkExtras(p *problems) {
 var triggerNames = [...]string{
 	EventTime: "event-time", ProcessingTime: "processing-time", Never: "never", EndOfStream: "end-of-stream", Count: "count",
 	ContinuousEventTime: "continuous-event-time", ContinuousProcessingTime: "continuous-processing-time", Purging: "purging",
-	Delta: "delta", Timeout: "timeout",
+	Delta: "delta", Timeout: "timeout", FunctionTrigger: "function",
 }
 
 // String is the trigger's name in job files.
@@ -116,22 +117,25 @@ func (k TriggerKind) String() string {
 }
 
 // check follows the chain of nested triggers: each has to suit the windows.
-func (t *Trigger) check(p *problems, windows AssignerKind) {
+func (t *Trigger) check(p *problems, a *Assigner) {
+	isGlobal := a.Kind == GlobalWindows
 	switch t.Kind {
 	case EventTime, ProcessingTime:
-		p.check(windows != GlobalWindows, "a global window has no end, so the trigger %s never fires: name another one", t.Kind)
+		p.check(!isGlobal, "a global window has no end, so the trigger %s never fires: name another one", t.Kind)
 	case Never, EndOfStream:
-		p.check(windows == GlobalWindows, "the trigger %s is for global windows: windows of time have an end", t.Kind)
+		p.check(isGlobal, "the trigger %s is for global windows: windows of time have an end", t.Kind)
 	case Count:
 		p.check(t.Count > 0, "the count of a trigger must be more than 0, not %d", t.Count)
 	case ContinuousEventTime, ContinuousProcessingTime:
 		p.check(isLength(t.Interval), "the interval of the trigger %s must be from 1 to %d ms, not %d", t.Kind, DurationMillisMax, t.Interval)
 	case Delta:
 		p.check(t.Threshold == t.Threshold, "the threshold of a delta trigger must be a number")
-		p.check(windows != Session, "sessions merge, which a delta trigger cannot")
+		p.check(!a.Merges(), "the windows merge, which a delta trigger cannot")
 	case Timeout:
 		p.check(t.Interval >= 0 && t.Interval <= DurationMillisMax, "a timeout trigger must fire after 0 to %d ms, not %d", DurationMillisMax, t.Interval)
-		p.check(windows != Session, "sessions merge, which a timeout trigger cannot")
+		p.check(!a.Merges(), "the windows merge, which a timeout trigger cannot")
+	case FunctionTrigger:
+		p.check(!a.Merges() || t.Merges, "the windows merge, which the trigger's function cannot")
 	case Purging:
 	default:
 		p.check(false, "there is no trigger of kind %d", t.Kind)
@@ -141,8 +145,17 @@ func (t *Trigger) check(p *problems, windows AssignerKind) {
 			p.check(false, "a %s trigger needs another trigger within", t.Kind)
 			return
 		}
-		t.Nested.check(p, windows)
+		t.Nested.check(p, a)
+		p.check(t.Kind != Timeout || !t.Nested.isAsked(), "a timeout trigger cannot have a function within: it would have to know its answer")
 	}
+}
+
+// isAsked says that a function stands at the end of the chain.
+func (t *Trigger) isAsked() bool {
+	for t != nil && t.Nested != nil {
+		t = t.Nested
+	}
+	return t != nil && t.Kind == FunctionTrigger
 }
 
 func (v *Evictor) check(p *problems) {
@@ -153,6 +166,7 @@ func (v *Evictor) check(p *problems) {
 		p.check(isLength(v.Size), "the time of an evictor must be from 1 to %d ms, not %d", DurationMillisMax, v.Size)
 	case ByDelta:
 		p.check(v.Threshold == v.Threshold, "the threshold of a delta evictor must be a number")
+	case ByFunction:
 	default:
 		p.check(false, "there is no evictor of kind %d", v.Kind)
 	}

@@ -108,7 +108,12 @@ func (c *Core) merge(dst *effects, sources []InSet, result Window, f *Facts) InS
 	for i := range sources[1:] {
 		f.Trigger = c.trigger.unite(f.Trigger, sources[1+i].Trigger)
 	}
-	v := visit{effects: *dst, window: result, now: &f.Now, state: &f.Trigger}
+	v := visit{effects: *dst, window: result, contents: contents, now: &f.Now, state: &f.Trigger}
+	if c.Asks() {
+		for i := range sources {
+			v.from(Unite, result, Window{}, sources[i].Window)
+		}
+	}
 	c.trigger.onMerge(&v)
 	for i := range sources {
 		// What the trigger remembered has gone into the merged state.

@@ -17,6 +17,7 @@ const (
 	Purging                                     // as Nested; each firing clears the contents
 	Delta                                       // when Element.Value has grown by more than Threshold since the last firing
 	Timeout                                     // as Nested, and Interval of processing time after the first record
+	FunctionTrigger                             // when a function says so, which the caller asks; see Ask
 )
 
 // Trigger decides when a window fires.
@@ -27,6 +28,23 @@ type Trigger struct {
 	Threshold float64  // Delta
 	Reset     bool     // Timeout: each record starts it anew
 	Nested    *Trigger // Purging, Timeout
+	Merges    bool     // FunctionTrigger: it can be asked AboutMerge
+
+	purges bool // FunctionTrigger: it stands within Purging
+}
+
+// asked is the trigger as a core has it: a function within Purging is told to purge,
+// since the core does not see its answer.
+func (t Trigger) asked() Trigger {
+	last := t
+	for last.Kind == Purging {
+		last = *last.Nested
+	}
+	if last.Kind != FunctionTrigger {
+		return t
+	}
+	last.purges = t.Kind == Purging
+	return last
 }
 
 // State is what a trigger remembers of one window. The zero value is nothing.
@@ -96,6 +114,8 @@ func (t *Trigger) onElement(v *visit, e Element) decision {
 		return t.delta(v, e.Value)
 	case Timeout:
 		return t.onElementOrTimeout(v, e)
+	case FunctionTrigger:
+		v.ask(AboutRecord, v.window, v.contents, t.purges)
 	}
 	return goOn
 }
@@ -127,6 +147,9 @@ func (t *Trigger) onTimer(v *visit, d Domain, at int64) decision {
 		answer := t.Nested.onTimer(v, d, at)
 		t.clear(v)
 		return fire | answer&purge
+	case FunctionTrigger:
+		e := v.ask(AboutTimer, v.window, v.contents, t.purges)
+		e.Domain, e.Time = d, at
 	}
 	return goOn
 }
@@ -155,6 +178,8 @@ func (t *Trigger) onMerge(v *visit) {
 		}
 	case Purging:
 		t.Nested.onMerge(v)
+	case FunctionTrigger:
+		v.ask(AboutMerge, v.window, v.contents, false)
 	}
 }
 
@@ -193,6 +218,8 @@ func (t *Trigger) clear(v *visit) {
 	case Timeout:
 		v.stop(timeout, ProcDomain)
 		t.Nested.clear(v)
+	case FunctionTrigger:
+		v.ask(AboutEnd, v.window, v.contents, false)
 	}
 }
 

@@ -26,6 +26,12 @@
 //	    from, never shared with another session of the key.
 //	(A) With room in the caller's slices no call allocates, errors apart.
 //
+// A trigger or an assigner may be a function of the user's, which the core cannot
+// call. Of an assigner it needs no more than the windows. Of a trigger it does not
+// know what it decides, so it says where it is to be asked (Ask), and nothing else
+// that it decides depends on the answer: a caller may go over many records first,
+// ask the function about all of them at once, and then carry the effects out.
+//
 // Caveat: event times and bounds wrap around at the limits of int64 as Java's
 // do. Only cleanup times are held at the limit, as in Flink.
 package window
@@ -69,12 +75,28 @@ const (
 	Clear                             // the window is over: clear Contents
 	KeepTrigger                       // Facts.Trigger has changed: store it for Window; the zero State needs no place
 	KeepSet                           // Facts.Set has changed: store it for the key; an empty one needs no place
+	Unite                             // the next Ask is about Window, into which From is merged: the function may read From's states
+	Ask                               // ask the trigger's function about Window, as Question says, and do what it answers
+)
+
+// Question is what a trigger's function is asked. Its answer stands in the place of
+// the Ask: its timers, then, if it says so, Fire and Purge of Window and Contents.
+type Question uint8
+
+// The questions.
+const (
+	AboutRecord Question = iota + 1 // the record has been added to Window
+	AboutTimer                      // a timer of Window in Domain at Time is due, whoever set it
+	AboutMerge                      // Window has come out of a merge of what Unite named before; it has no states yet
+	AboutEnd                        // Window is over, or part of another one: its states go behind the answer
 )
 
 // Effect is one thing to do.
 type Effect struct {
 	Kind     EffectKind
 	Domain   Domain
+	Question Question // of an Ask
+	Purges   bool     // of an Ask: a firing clears the contents, too
 	Window   Window
 	Contents Window // the window under which the contents are kept
 	From     Window
@@ -104,6 +126,14 @@ func (l *effects) timer(kind EffectKind, w Window, d Domain, at int64) {
 	e := l.grow()
 	e.Kind, e.Domain, e.Time = kind, d, at
 	e.Window, e.Contents, e.From = w, Window{}, Window{}
+}
+
+// ask appends a question to the trigger's function.
+func (l *effects) ask(q Question, w, contents Window, purges bool) *Effect {
+	l.add(Ask, w, contents)
+	e := &(*l)[len(*l)-1]
+	e.Question, e.Purges = q, purges
+	return e
 }
 
 // from appends what becomes of the window or contents window from.

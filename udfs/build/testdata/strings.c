@@ -9,7 +9,8 @@ typedef struct { ws_header header; ws_string prefix; ws_bigint bytes; ws_string 
 static char prefix[64];
 static uint32_t prefix_length;
 
-static void strings_open(const parameters *p) {
+static void strings_open(ws_op *o, const parameters *p) {
+  (void)o;
   ws_view v = ws_text(p, prefix);
   prefix_length = v.length > sizeof prefix ? sizeof prefix : v.length;
   for (uint32_t i = 0; i < prefix_length; i++) prefix[i] = v.bytes[i];
@@ -26,5 +27,5 @@ static void strings_result(const sums *acc, output *out) {
   ws_set_null(out, nothing);
 }
 
-WS_AGGREGATE_WITH(strings, parameters, input, sums, output)
-WS_MODULE(WS_FUNCTION(0, strings))
+WS_AGGREGATE(strings, input, sums, output)
+WS_MODULE(WS_FUNCTION_WITH(0, strings, parameters))

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/conformance"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+)
+
+// ConformCommand plays the conformance suite on a module.
+type ConformCommand struct {
+	File string `arg:"" help:"A file of Wasm that has functions of the suite: see udfs/README.md." placeholder:"FILE"`
+	JSON bool   `name:"json" help:"Print one JSON object."`
+	SandboxFlags
+}
+
+// conformity is what `module conform --json` prints.
+type conformity struct {
+	File   string `json:"file"`
+	Passed bool   `json:"passed"`
+	// Vectors is how many were played, each way counted.
+	Vectors int      `json:"vectors"`
+	Played  []string `json:"functions"`
+	// Absent are functions of suites of which the module has others.
+	Absent   []string             `json:"absent"`
+	Failures []conformance.Result `json:"failures"`
+}
+
+// testModule makes instances for the suite.
+type testModule struct{ *sandbox.Module }
+
+// New implements conformance.Module.
+func (m testModule) New() (conformance.Instance, error) {
+	return m.Instantiate(context.Background(), sandbox.InstanceOptions{})
+}
+
+// Run plays all suites of which the module has a function.
+func (c *ConformCommand) Run(e *Env) (err error) {
+	suites, err := conformance.Suites(abi.Vectors, "next/vectors")
+	if err != nil {
+		return err
+	}
+	module, closeAll, err := c.load(e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	found := &conformity{File: c.File, Played: []string{}, Absent: []string{}, Failures: []conformance.Result{}}
+	var offered []string
+	for _, s := range suites {
+		report, err := s.Run(module)
+		if err != nil {
+			return &fileError{c.File, err}
+		}
+		for _, f := range s.Manifest.GetFunctions() {
+			offered = append(offered, f.GetName())
+		}
+		found.add(report)
+	}
+	if len(found.Played) == 0 {
+		return &exitError{exitBadInput, &fileError{c.File, fmt.Errorf("it has no function of the suites: they are %s", strings.Join(offered, ", "))}}
+	}
+	found.Passed = len(found.Failures)+len(found.Absent) == 0
+	if c.JSON {
+		err = printJSON(e.Stdout, found)
+	} else {
+		found.tell(e.Stdout)
+	}
+	if err == nil && !found.Passed {
+		return &exitError{exitFailed, nil}
+	}
+	return err
+}
+
+// load reads and compiles the module; closeAll gives back what it holds.
+func (c *ConformCommand) load(e *Env) (m testModule, closeAll func() error, err error) {
+	wasm, err := readModule(c.File)
+	if err != nil {
+		return m, nil, &exitError{exitBadInput, &fileError{c.File, err}}
+	}
+	engine, err := sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir()})
+	if err != nil {
+		return m, nil, err
+	}
+	module, err := engine.Load(e.Context, strings.TrimSuffix(filepath.Base(c.File), ".wasm"), wasm)
+	var refused *sandbox.RefusedError
+	if errors.As(err, &refused) {
+		err = &exitError{exitRefused, &fileError{c.File, errors.New("refused: " + refused.Reason)}}
+	}
+	if err != nil {
+		return m, nil, errors.Join(err, engine.Close())
+	}
+	return testModule{module}, engine.Close, nil
+}
+
+func (f *conformity) add(r *conformance.Report) {
+	if len(r.Played) == 0 {
+		return
+	}
+	f.Played, f.Absent = append(f.Played, r.Played...), append(f.Absent, r.Absent...)
+	f.Vectors += len(r.Results)
+	for _, result := range r.Results {
+		if result.Problem != "" {
+			f.Failures = append(f.Failures, result)
+		}
+	}
+}
+
+// tell is the outcome for people. Texts of the module may be hostile.
+func (f *conformity) tell(w io.Writer) {
+	for _, r := range f.Failures {
+		fmt.Fprintf(w, "FAILED  %s (%s)", r.Function, r.Role)
+		if r.Case != "" {
+			fmt.Fprintf(w, ": %s", r.Case)
+		}
+		if r.Fresh {
+			fmt.Fprint(w, ", with a fresh instance for each frame")
+		}
+		fmt.Fprintln(w)
+		switch {
+		case r.Op != "":
+			fmt.Fprintf(w, "        frame %d, %s\n", r.Frame, oneLine(r.Op))
+		case r.Case != "":
+			fmt.Fprintf(w, "        frame %d\n", r.Frame)
+		}
+		fmt.Fprintf(w, "        %s\n", cut(oneLine(r.Problem), problemMax))
+	}
+	if len(f.Absent) > 0 {
+		fmt.Fprintf(w, "ABSENT  %s\n", strings.Join(f.Absent, ", "))
+	}
+	verdict := "all passed"
+	if !f.Passed {
+		verdict = fmt.Sprintf("%d failed, %d functions are absent", len(f.Failures), len(f.Absent))
+	}
+	fmt.Fprintf(w, "%s: %d functions, %d vectors: %s\n", f.File, len(f.Played), f.Vectors, verdict)
+}
+
+// problemMax bounds the characters of what is told of a failure.
+const problemMax = 2000

@@ -1,0 +1,1 @@
+package org.wasmstream.abi; class X {}

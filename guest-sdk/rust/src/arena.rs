@@ -1,0 +1,72 @@
+//! Memory of one op: long values that rows are given while they are written, keys, what the host's states answered.
+//!
+//! What it hands out stays where it is until `reset`, whatever is asked for in between, and is used again afterwards: with
+//! its first chunks there it allocates nothing.
+
+use std::cell::{Cell, UnsafeCell};
+
+/// Words of the first chunk.
+const CHUNK_WORDS: usize = 1 << 11;
+
+/// See the module.
+pub struct Arena {
+    chunks: UnsafeCell<Vec<Vec<u64>>>,
+    /// The chunk in use, and how many of its words are.
+    chunk: Cell<usize>,
+    used: Cell<usize>,
+}
+
+impl Arena {
+    pub(crate) const fn new() -> Arena {
+        Arena { chunks: UnsafeCell::new(Vec::new()), chunk: Cell::new(0), used: Cell::new(0) }
+    }
+
+    /// Forgets all that was handed out. Nobody may look at it any more.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.chunk.set(0);
+        self.used.set(0);
+    }
+
+    /// Words that are whatever was there before.
+    #[inline(never)]
+    pub(crate) fn words(&self, count: usize) -> *mut u64 {
+        // SAFETY: no reference into `chunks` outlives this method, and a chunk's content does not move with the list.
+        let chunks = unsafe { &mut *self.chunks.get() };
+        while self.chunk.get() < chunks.len() {
+            let chunk = &mut chunks[self.chunk.get()];
+            let at = self.used.get();
+            if at + count <= chunk.len() {
+                self.used.set(at + count);
+                return chunk[at..].as_mut_ptr();
+            }
+            self.chunk.set(self.chunk.get() + 1);
+            self.used.set(0);
+        }
+        let larger = (CHUNK_WORDS << chunks.len().min(8)).max(count);
+        chunks.push(vec![0; larger]);
+        self.used.set(count);
+        chunks[self.chunk.get()].as_mut_ptr()
+    }
+
+    /// Words that are zero.
+    #[inline]
+    pub(crate) fn zeroed(&self, count: usize) -> *mut u64 {
+        let at = self.words(count);
+        // SAFETY: `words` handed out as many.
+        unsafe { at.write_bytes(0, count) };
+        at
+    }
+
+    /// A copy of bytes behind their count, which is a word.
+    #[inline(never)]
+    pub(crate) fn keep(&self, bytes: &[u8]) -> *mut u64 {
+        let at = self.words(1 + (bytes.len() + 7) / 8);
+        // SAFETY: as above; what is handed out is nobody else's.
+        unsafe {
+            at.write(bytes.len() as u64);
+            at.add(1).cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+        at
+    }
+}

@@ -1,0 +1,204 @@
+//! Rows as views: reading and writing a field is one load or store.
+
+use crate::arena::Arena;
+use crate::schema::{Column, Layout, Schema};
+use crate::types::{view, Access, EMPTY, INLINE, PENDING};
+use std::marker::PhantomData;
+
+/// A row that is read. It is good until the function that got it returns, and so are the texts in it.
+pub struct Row<'a, S> {
+    base: *const u8,
+    of: PhantomData<(&'a u8, fn() -> S)>,
+}
+
+impl<S> Clone for Row<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Row<'_, S> {}
+
+impl<'a, S> Row<'a, S> {
+    /// # Safety
+    /// A row of the schema must be there, and stay there for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn at(base: *const u8) -> Self {
+        Row { base, of: PhantomData }
+    }
+
+    /// Whether the field is null.
+    #[inline(always)]
+    pub fn is_null<T>(&self, column: Column<S, T>) -> bool {
+        // SAFETY: a column of this schema is within the row.
+        unsafe { *self.base.add(column.position as usize / 8 + 1) & 1 << (column.position % 8) != 0 }
+    }
+
+    /// The field, None if it is null.
+    #[inline(always)]
+    pub fn get<T: Access<'a>>(&self, column: Column<S, T>) -> Option<T::Value> {
+        match self.is_null(column) {
+            true => None,
+            false => Some(self.value(column)),
+        }
+    }
+
+    /// The field; zero, or empty, if it is null.
+    #[inline(always)]
+    pub fn value<T: Access<'a>>(&self, column: Column<S, T>) -> T::Value {
+        // SAFETY: as in is_null.
+        unsafe { T::read(self.base, column.offset) }
+    }
+
+    pub(crate) fn base(&self) -> *const u8 {
+        self.base
+    }
+}
+
+/// A row that is written: an accumulator, a state, or a new row of zeros without nulls, in which texts are empty.
+pub struct RowMut<'a, S> {
+    base: *mut u8,
+    arena: &'a Arena,
+    layout: Layout,
+    of: PhantomData<fn() -> S>,
+}
+
+impl<'a, S: Schema> RowMut<'a, S> {
+    /// # Safety
+    /// A row of the schema must be there, and be nobody else's for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn at(base: *mut u8, arena: &'a Arena, layout: Layout) -> Self {
+        RowMut { base, arena, layout, of: PhantomData }
+    }
+
+    /// The row as it is now, for reading.
+    #[inline(always)]
+    pub fn row(&self) -> Row<'_, S> {
+        Row { base: self.base, of: PhantomData }
+    }
+
+    /// Whether the field is null.
+    #[inline(always)]
+    pub fn is_null<T>(&self, column: Column<S, T>) -> bool {
+        self.row().is_null(column)
+    }
+
+    /// The field, None if it is null.
+    #[inline(always)]
+    pub fn get<'s, T: Access<'s>>(&'s self, column: Column<S, T>) -> Option<T::Value> {
+        self.row().get(column)
+    }
+
+    /// The field; zero, or empty, if it is null.
+    #[inline(always)]
+    pub fn value<'s, T: Access<'s>>(&'s self, column: Column<S, T>) -> T::Value {
+        self.row().value(column)
+    }
+
+    /// Sets the field.
+    #[inline(always)]
+    pub fn set<'v, T: Access<'v>>(&mut self, column: Column<S, T>, value: T::Value) {
+        let bits = T::bits(value, self.arena);
+        // SAFETY: a column of this schema is within the row. All 8 bytes are written, since rows are compared by them.
+        unsafe {
+            *self.base.add(column.position as usize / 8 + 1) &= !(1 << (column.position % 8));
+            *self.base.add(column.offset as usize).cast::<u64>() = bits;
+        }
+    }
+
+    /// Makes the field null.
+    #[inline(always)]
+    pub fn set_null<T>(&mut self, column: Column<S, T>) {
+        // SAFETY: as in set.
+        unsafe {
+            *self.base.add(column.position as usize / 8 + 1) |= 1 << (column.position % 8);
+            *self.base.add(column.offset as usize).cast::<u64>() = 0;
+        }
+    }
+
+    /// Sets the field, or makes it null.
+    #[inline(always)]
+    pub fn put<'v, T: Access<'v>>(&mut self, column: Column<S, T>, value: Option<T::Value>) {
+        match value {
+            Some(value) => self.set(column, value),
+            None => self.set_null(column),
+        }
+    }
+
+    /// Makes all fields those of another row.
+    #[inline]
+    pub fn copy(&mut self, from: Row<S>) {
+        // SAFETY: both are rows of the schema, and two different ones: `from` would else be borrowed from this one.
+        unsafe {
+            self.base.cast::<u64>().copy_from_nonoverlapping(from.base().cast(), self.layout.words);
+            *self.base = 0; // the kind of change
+            if self.layout.any_variable {
+                self.keep_long_values(from);
+            }
+        }
+    }
+
+    unsafe fn keep_long_values(&mut self, from: Row<S>) {
+        for offset in self.layout.variable.iter().filter(|o| **o != 0) {
+            let field = self.base.add(*offset as usize).cast::<u64>();
+            if *field & INLINE == 0 && *field != 0 {
+                *field = PENDING | self.arena.keep(view(from.base(), *offset)) as usize as u64;
+            }
+        }
+    }
+}
+
+/// Bytes of the long values of a row that was written.
+pub(crate) unsafe fn long_words(base: *const u8, layout: Layout) -> usize {
+    let long = |offset: &u32| {
+        let field = *base.add(*offset as usize).cast::<u64>();
+        match field & INLINE == 0 && field != 0 && *offset != 0 {
+            true => (view(base, *offset).len() + 7) / 8,
+            false => 0,
+        }
+    };
+    layout.variable.iter().map(long).sum()
+}
+
+/// Gives a row that was written its final form, the only one that its values have: long values behind the columns, in
+/// their order, padded with zeros. `to` begins with the row's columns and has room for its long values; `from` is where
+/// the row was written, for long values that are offsets. Fields that were not set are empty texts.
+pub(crate) unsafe fn place_long_values(to: *mut u8, from: *const u8, layout: Layout) {
+    let mut end = layout.words * 8;
+    for (i, offset) in layout.variable.iter().enumerate().filter(|(_, o)| **o != 0) {
+        let field = to.add(*offset as usize).cast::<u64>();
+        if *field & INLINE != 0 {
+            continue;
+        }
+        if *field == 0 {
+            if *to.add(i / 8 + 1) & 1 << (i % 8) == 0 {
+                *field = EMPTY;
+            }
+            continue;
+        }
+        let bytes = view(from, *offset);
+        *field = (end as u64) << 32 | bytes.len() as u64;
+        let padded = (bytes.len() + 7) / 8 * 8;
+        to.add(end + padded - 8).cast::<u64>().write(0);
+        to.add(end).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        end += padded;
+    }
+}
+
+/// A row built in the arena, in its final form.
+#[inline]
+pub(crate) fn build<S: Schema>(arena: &Arena, layout: Layout, fill: impl FnOnce(&mut RowMut<S>)) -> (*const u8, usize) {
+    let base = arena.zeroed(layout.words).cast::<u8>();
+    // SAFETY: the words were handed out for it.
+    unsafe {
+        fill(&mut RowMut::at(base, arena, layout));
+        if !layout.any_variable {
+            return (base, layout.words * 8);
+        }
+        let words = layout.words + long_words(base, layout);
+        let whole = arena.words(words).cast::<u8>();
+        whole.copy_from_nonoverlapping(base, layout.words * 8);
+        place_long_values(whole, base, layout);
+        (whole, words * 8)
+    }
+}

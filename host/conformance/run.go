@@ -1,0 +1,222 @@
+// Package conformance holds modules against the vectors of the ABI, and says which of them
+// a module does not do as it must.
+//
+// A suite is a file of vectors with the manifest of the functions that it is for; those are
+// found in a module by their names.
+//
+// Invariants:
+//
+//	(M) A vector passes only if each frame is answered by exactly the effects expected,
+//	    all slots are rows of their schemas, and states hold what they must (abi/conform).
+//	(F) Each vector is played twice: on one instance, and on one that is thrown away and
+//	    made anew before each frame, since a guest's memory is a cache.
+//	(S) List, map and broadcast states are the player's own: a guest may ask for them in
+//	    any way that the ABI has.
+//
+// Caveat: what a module does that no vector asks for is not seen.
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/abi/conform"
+	"github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+)
+
+// Suite is a file of vectors.
+type Suite struct {
+	Name string
+	conform.File
+}
+
+// Suites are the files that have a manifest; the others are vectors for hosts.
+func Suites(files fs.FS, folder string) (suites []Suite, err error) {
+	names, err := fs.Glob(files, path.Join(folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := conform.Read(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if f.Manifest != nil {
+			suites = append(suites, Suite{strings.TrimSuffix(path.Base(name), ".json"), f})
+		}
+	}
+	return suites, nil
+}
+
+// Instance is an instance of the module at test; *sandbox.Instance is one.
+type Instance interface {
+	guest.Instance
+	// CallStates says who answers the guest's calls on states.
+	CallStates(sandbox.StateCalls)
+}
+
+// Module is the module at test.
+type Module interface {
+	// Manifest is what the module says about itself.
+	Manifest() *abi.Manifest
+	// New makes an instance.
+	New() (Instance, error)
+}
+
+// Result is what became of a vector, played in one of two ways; of a function that is not
+// as it must be, there is one without a vector.
+type Result struct {
+	Suite    string `json:"suite"`
+	Function string `json:"function"`
+	Role     string `json:"role"`
+	Case     string `json:"case,omitempty"`
+	// Fresh is whether the instance was made anew before each frame.
+	Fresh bool `json:"fresh_instances,omitempty"`
+	// Frame counts from 0, the opening; Op is the op of it that is at fault, if it is one.
+	Frame   int    `json:"frame,omitempty"`
+	Op      string `json:"op,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// Report is what became of a suite.
+type Report struct {
+	Results []Result
+	// Played are the functions that the module has, Absent those that it has not.
+	Played, Absent []string
+}
+
+// Run plays the suite on a module. An error is the host's.
+func (s *Suite) Run(m Module) (*Report, error) {
+	report := &Report{}
+	for i, f := range s.Manifest.GetFunctions() {
+		index := m.Manifest().FunctionIndex(f.GetName())
+		if index < 0 {
+			report.Absent = append(report.Absent, f.GetName())
+			continue
+		}
+		report.Played = append(report.Played, f.GetName())
+		of := Result{Suite: s.Name, Function: f.GetName(), Role: f.GetRole()}
+		if part := f.Differs(m.Manifest().GetFunctions()[index]); part != "" {
+			of.Problem = "its " + part + " in the manifest is not that of the suite"
+			report.Results = append(report.Results, of)
+			continue
+		}
+		for k := range s.Vectors {
+			if v := &s.Vectors[k]; int(v.Function) == i {
+				if err := report.play(of, m, v, f, uint32(index)); err != nil {
+					return nil, fmt.Errorf("suite %s: %q: %w", s.Name, v.Name, err)
+				}
+			}
+		}
+	}
+	return report, nil
+}
+
+// play plays a vector in both ways.
+func (r *Report) play(of Result, m Module, v *conform.Vector, f *abi.Function, index uint32) error {
+	of.Case = v.Name
+	for _, of.Fresh = range []bool{false, true} {
+		if of.Fresh && len(v.Frames) < 2 {
+			continue // an instance is new at its opening
+		}
+		result := of
+		err := playOnce(m, v, f, index, of.Fresh)
+		var problem *conform.Problem
+		switch {
+		case errors.As(err, &problem):
+			result.Frame, result.Problem = problem.Frame, problem.Text
+			if ops := v.Frames[problem.Frame].Ops; problem.Op >= 0 && problem.Op < len(ops) {
+				result.Op = ops[problem.Op]
+			}
+		case err != nil:
+			return err
+		}
+		r.Results = append(r.Results, result)
+	}
+	return nil
+}
+
+func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, fresh bool) (err error) {
+	states, err := conform.NewStore(f)
+	if err != nil {
+		return err
+	}
+	last := &conform.Problem{Frame: len(v.Frames) - 1, Op: -1}
+	instance, err := m.New()
+	if err != nil {
+		return &conform.Problem{Op: -1, Text: "no instance could be made: " + err.Error()}
+	}
+	defer func() { err = errors.Join(err, instance.Close()) }()
+	instance.CallStates(states)
+	failed, err := v.Play(&player{i: instance, index: index, fresh: fresh, states: states})
+	if err != nil || v.Fault == "" {
+		return err
+	}
+	if failed == nil {
+		last.Text = fmt.Sprintf("it must end in the fault %s, and did not", v.Fault)
+		return last
+	}
+	if kind := kindOf(failed); kind != v.Fault || !strings.Contains(failed.Error(), v.Message) {
+		last.Text = fmt.Sprintf("it must end in the fault %s: %s; it ended in %s: %v", v.Fault, v.Message, kind, failed)
+		return last
+	}
+	return nil
+}
+
+// kindOf is the kind of a fault by its name.
+func kindOf(err error) string {
+	var fault *sandbox.Fault
+	var large *sandbox.TooLargeError
+	switch {
+	case errors.As(err, &fault):
+		return fault.Kind.String()
+	case errors.As(err, &large):
+		return abi.FaultTooLarge.String()
+	}
+	return "an error"
+}
+
+// player is an instance as vectors see it.
+type player struct {
+	i      Instance
+	index  uint32
+	fresh  bool
+	opened bool
+	states *conform.Store
+}
+
+// Perform implements conform.Guest: it opens the function with the first frame.
+func (p *player) Perform(_ uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+	if err := p.states.Begin(frame, owners); err != nil {
+		return nil, nil, err
+	}
+	if !p.opened {
+		p.opened = true
+		effects, err = p.i.Open(p.index, frame)
+		return effects, frame, err
+	}
+	if p.fresh {
+		if err := p.i.Rebuild(); err != nil {
+			return nil, nil, err
+		}
+	}
+	room, pointer, err := p.i.In(len(frame))
+	if err != nil {
+		return nil, nil, err
+	}
+	copy(room, frame)
+	effects, err = p.i.Call(p.index, pointer, len(frame))
+	return effects, p.i.Frame(), err
+}
+
+// Entries implements conform.Guest.
+func (p *player) Entries(owner, state int) [][2][]byte { return p.states.Entries(owner, state) }

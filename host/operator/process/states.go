@@ -1,0 +1,257 @@
+// Package process keeps the states that functions declare: values, lists and maps of
+// a key (or of a key and window), and broadcast state, with their time to live.
+// States keeps them on a state.Backend; TTL decides what has outlived it.
+//
+// Invariants:
+//
+//	(V) What a state.Backend's snapshots have is all there is: a restored backend
+//	    with new States goes on as if nothing had been.
+//	(J) What host calls did in a frame counts only after Keep; Undo takes all of it
+//	    back, and the frame can be performed again.
+//	(T) What has outlived its time is not seen, however long it stays; where once is
+//	    asked for it is seen by one read, which removes it, if it is still there.
+//	(S) Sweep looks at a bounded number of entries, and all are passed in turn: so
+//	    what nobody asks for any more goes, too.
+//
+// Caveat: whether something expired is still there for a read that may see it once
+// depends on how far sweeping has come, as in Flink.
+package process
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// State is a state as a function declares it.
+type State struct {
+	InSlot bool           // it is a slot of an op; else a map or a list
+	Key    *stream.Schema // of a map's entries; nil of others
+	Value  *stream.Schema
+	Shared bool // broadcast state: of the task, not of a key
+	TTL    TTL
+}
+
+// wrongCall is a host call that the function may not make, or not so.
+func wrongCall(op uint32, kind abi.FaultKind, format string, args ...any) error {
+	return &abi.Fault{Kind: kind, Op: int(op), Detail: fmt.Sprintf(format, args...)}
+}
+
+// SlotsMax is how many slots a function may have: an entry has a cell for each, and
+// its parts one more.
+const SlotsMax = state.CellsMax - 1
+
+// States are those of one function in one task.
+type States struct {
+	backend  state.Backend
+	states   []State
+	slots    []int // states in slots
+	parts    state.Cell
+	isTimed  bool // some have a time to live
+	hasOnce  bool
+	now      int64
+	of       func(op uint32) (Subject, bool)
+	journal  []change
+	old      []byte // values in the journal
+	scratch  []byte
+	name     []byte
+	position [positionBytes]byte
+	cursor   state.Ref // of Sweep
+}
+
+// Subject is what host calls of an op work on.
+type Subject struct {
+	Entry state.Ref // of the op's key
+	Keyed bool      // there is one
+	// Writes: broadcast state may be changed.
+	Writes bool
+}
+
+// change is what a part held before it was changed.
+type change struct {
+	part     state.Ref
+	at, size int // in old
+	held     bool
+}
+
+// Cells are the widths of the cells that a backend needs for some states.
+func Cells(states []State) []int {
+	var cells []int
+	for i := range states {
+		if s := &states[i]; s.InSlot {
+			width := state.Variable
+			if s.Value.IsFixedWidth() {
+				width = s.Value.FixedBytes() + s.TTL.stampBytes()
+			}
+			cells = append(cells, width)
+		}
+	}
+	return append(cells, state.Variable)
+}
+
+// New keeps states on a backend that has their Cells. of says what a host call of an
+// op of the present frame works on; false if there is no such op.
+func New(backend state.Backend, states []State, of func(op uint32) (Subject, bool)) *States {
+	s := &States{backend: backend, states: states, of: of}
+	for i := range states {
+		if states[i].InSlot {
+			s.slots = append(s.slots, i)
+		}
+		s.isTimed = s.isTimed || states[i].TTL.Millis > 0
+		s.hasOnce = s.hasOnce || states[i].TTL.Once
+	}
+	s.parts = state.Cell(len(s.slots))
+	return s
+}
+
+// SetClock tells the processing time of what is done next.
+func (s *States) SetClock(now stream.ProcTime) { s.now = int64(now) }
+
+// HasOnce tells whether a read may remove what a later one would see.
+func (s *States) HasOnce() bool { return s.hasOnce }
+
+// Load appends the row in slot i of an entry; nothing if it holds none.
+func (s *States) Load(dst []byte, r state.Ref, i int) []byte {
+	c, ttl := state.Cell(i), &s.states[s.slots[i]].TTL
+	if !s.backend.Has(r, c) {
+		return dst
+	}
+	value := s.backend.Value(r, c)
+	if ttl.Millis == 0 {
+		return append(dst, value...)
+	}
+	if ttl.isOver(stampOf(value), s.now) && !ttl.Once {
+		s.backend.Clear(r, c)
+		return dst
+	}
+	return append(dst, value[stampBytes:]...)
+}
+
+// Store sets slot i of an entry, or empties it if there is no row.
+func (s *States) Store(r state.Ref, i int, row stream.Row) {
+	c, d := state.Cell(i), &s.states[s.slots[i]]
+	if len(row) == 0 {
+		s.backend.Clear(r, c)
+		return
+	}
+	value := []byte(row)
+	if d.TTL.Millis > 0 {
+		s.scratch = append(appendStamp(s.scratch[:0], s.now), row...)
+		value = s.scratch
+	}
+	switch {
+	case s.backend.Has(r, c) && string(s.backend.Value(r, c)) == string(value):
+	case d.Value.IsFixedWidth():
+		s.backend.Hold(r, c)
+		copy(s.backend.Edit(r, c), value)
+	default:
+		s.backend.Put(r, c, value)
+	}
+}
+
+// Touch says that slot i of an entry was read, and stands as it was read or as it
+// was stored since.
+func (s *States) Touch(r state.Ref, i int) {
+	c, ttl := state.Cell(i), &s.states[s.slots[i]].TTL
+	if ttl.Millis == 0 || !s.backend.Has(r, c) {
+		return
+	}
+	switch over := ttl.isOver(stampOf(s.backend.Value(r, c)), s.now); {
+	case over:
+		s.backend.Clear(r, c) // it was seen once
+	case ttl.OnRead && stampOf(s.backend.Value(r, c)) != s.now:
+		putStamp(s.backend.Edit(r, c), s.now)
+	}
+}
+
+// Undo takes back what host calls did since the last Keep or Undo.
+func (s *States) Undo() {
+	for i := len(s.journal) - 1; i >= 0; i-- {
+		if c := &s.journal[i]; c.held {
+			s.backend.Put(c.part, s.parts, s.old[c.at:c.at+c.size])
+		} else {
+			s.backend.Clear(c.part, s.parts)
+		}
+	}
+	s.Keep()
+}
+
+// Keep lets what they did stand.
+func (s *States) Keep() { s.journal, s.old = s.journal[:0], s.old[:0] }
+
+// set changes a part; no value: it is emptied.
+func (s *States) set(part state.Ref, value []byte, held bool) {
+	c := change{part: part, at: len(s.old), held: s.backend.Has(part, s.parts)}
+	if c.held {
+		s.old = append(s.old, s.backend.Value(part, s.parts)...)
+		c.size = len(s.old) - c.at
+	}
+	s.journal = append(s.journal, c)
+	if held {
+		s.backend.Put(part, s.parts, value)
+	} else {
+		s.backend.Clear(part, s.parts)
+	}
+}
+
+// sweepPerOp is how many entries are looked at for each op, as many as Flink's.
+const sweepPerOp = 5
+
+// Sweep drops what has outlived its time among some entries, for so many ops. It
+// must not be called while a frame is performed.
+func (s *States) Sweep(ops int) {
+	if s.isTimed {
+		s.cursor = s.backend.Walk(s.cursor, sweepPerOp*ops, s.sweep)
+	}
+}
+
+func (s *States) sweep(r state.Ref) {
+	if s.backend.IsPart(r) {
+		i := int(binary.BigEndian.Uint16(s.backend.Name(r)))
+		if ttl := &s.states[i].TTL; ttl.Millis > 0 && s.backend.Has(r, s.parts) && s.isOver(r, ttl) && !s.isNeeded(r, i) {
+			s.backend.Clear(r, s.parts)
+		}
+		return
+	}
+	for i, of := range s.slots {
+		ttl, c := &s.states[of].TTL, state.Cell(i)
+		if ttl.Millis > 0 && s.backend.Has(r, c) && ttl.isOver(stampOf(s.backend.Value(r, c)), s.now) {
+			s.backend.Clear(r, c)
+		}
+	}
+}
+
+// isOver tells whether a part has outlived its time.
+func (s *States) isOver(part state.Ref, ttl *TTL) bool {
+	return ttl.isOver(stampOf(s.backend.Value(part, s.parts)), s.now)
+}
+
+// isNeeded tells of the last element of a list, which says what the next one's
+// position is as long as there are others.
+func (s *States) isNeeded(part state.Ref, i int) bool {
+	if s.states[i].Key != nil {
+		return false
+	}
+	whole := s.backend.Whole(part)
+	last, _ := s.backend.LastPart(whole, s.prefix(i+1))
+	first, _ := s.backend.NextPart(whole, s.prefix(i))
+	return last == part && first != part
+}
+
+// Holds tells of an entry whether a visit of all keys should find it: timers alone are
+// no state.
+func (s *States) Holds(r state.Ref) bool {
+	if s.backend.IsPart(r) || s.backend.IsShared(r) {
+		return false
+	}
+	for i := range s.slots {
+		if s.backend.Has(r, state.Cell(i)) {
+			return true
+		}
+	}
+	_, ok := s.backend.NextPart(r, nil)
+	return ok
+}

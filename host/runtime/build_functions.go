@@ -1,0 +1,183 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// The cells of a window function's states.
+const (
+	windowStatesCell = ledgerCell + 1 + iota // by key and window
+	keyStatesCell                            // by key
+)
+
+// caller opens a function, in an instance of its own.
+func (b *builder) caller(f *job.Function, role guests.Role) (*guests.Caller, error) {
+	instance, err := b.config.Guest(f)
+	if err != nil {
+		return nil, err
+	}
+	b.job.guests = append(b.job.guests, instance)
+	c := guests.NewCaller(instance, guests.Options{
+		Function: uint32(f.Index), Role: f.Role, Outputs: f.OutputSchemas(), Slots: f.Slots(),
+		OpsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows),
+	}, role)
+	texts, err := c.Open(f.Parameters, f.Schemas())
+	if err != nil {
+		return nil, &FunctionError{Function: f, Err: err}
+	}
+	for i, text := range texts {
+		if int(i) >= len(f.Outputs) || text != job.SchemaText(f.Outputs[i].Schema) {
+			return nil, &FunctionError{Function: f, Err: fmt.Errorf("it answered its opening by a schema of output %d that it did not answer before", i)}
+		}
+	}
+	return c, nil
+}
+
+// functionInputsOf lays out what a function takes of the sides of a step.
+func functionInputsOf(f *job.Function, sides ...*stream.Schema) functionInputs {
+	in := functionInputs{key: f.Key != nil}
+	for i, s := range sides {
+		if columns := f.Inputs[i].Columns; len(columns) > 0 {
+			in.sides[i] = stream.NewProjection(s, columns)
+		}
+	}
+	return in
+}
+
+// faultOf is what a fault of a function does: it fails the step.
+func faultOf(f *job.Function) func(int, error) error {
+	return func(_ int, err error) error { return &FunctionError{Function: f, Err: err} }
+}
+
+// askFunctions gives a windowed step its assigner and trigger that are functions. The
+// step's state is not made yet.
+func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, sides ...*stream.Schema) (err error) {
+	if fns.Assigner == nil && fns.Trigger == nil {
+		return nil
+	}
+	o.phases = &phases{}
+	if f := fns.Assigner; f != nil {
+		a := &assigner{inputs: functionInputsOf(f, sides...), fault: faultOf(f)}
+		if a.caller, err = b.caller(f, a); err != nil {
+			return err
+		}
+		o.phases.assigner = a
+	}
+	if f := fns.Trigger; f != nil {
+		t := &trigger{slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...), fault: faultOf(f)}
+		t.cell = triggerCell
+		if t.caller, err = b.caller(f, t); err != nil {
+			return err
+		}
+		o.phases.trigger = t
+	}
+	return nil
+}
+
+// listOf makes contents that are lists. The state is made already.
+func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.WindowFunctions, fn listFunction, sides ...*stream.Schema) (*listed, error) {
+	list := &listed{backend: o.backend, evictor: options.Evictor, fn: fn}
+	f := fns.Evictor
+	if f == nil {
+		return list, nil
+	}
+	v := &evictor{inputs: functionInputsOf(f, sides...), now: &o.facts.Now, after: options.Evictor.After, fault: faultOf(f)}
+	list.asked = v
+	var err error
+	v.caller, err = b.caller(f, v)
+	return list, err
+}
+
+// windowFunction makes the function of a step's firings, whose outputs become the
+// step's. in is what it takes: results, or the records of the step's sides. The step's
+// state is made already.
+func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job.Function, op abi.OpKind, in ...*stream.Schema) (*windowFunction, error) {
+	w := &windowFunction{
+		emitter: emitter{function: f, inputs: functionInputsOf(f, in...)},
+		backend: o.backend, now: &o.facts.Now, op: op,
+		groups: map[uint32]state.Ref{}, windows: map[state.Ref]uint32{}, over: map[uint32]bool{},
+	}
+	w.outs = b.functionOutputs(s, n, f, o.out)
+	o.outs = append(o.outs, w.outs[1:]...)
+	w.ofKey, w.ofWin = statesOf(f, abi.ScopeKey), statesOf(f, abi.ScopeWindow)
+	w.ofKey.backend, w.ofKey.cell = o.backend, keyStatesCell
+	w.ofWin.backend, w.ofWin.cell = o.backend, windowStatesCell
+	var next [2]int
+	for _, st := range f.States {
+		at := 0
+		if st.Scope == abi.ScopeKey {
+			at = 1
+		}
+		w.scopes = append(w.scopes, slotScope{at == 1, next[at]})
+		next[at]++
+	}
+	var err error
+	w.caller, err = b.caller(f, w)
+	return w, err
+}
+
+// statesOf lays out the states of one scope.
+func statesOf(f *job.Function, scope string) slots {
+	if f == nil {
+		return slots{}
+	}
+	var schemas []*stream.Schema
+	for _, st := range f.States {
+		if st.Scope == scope {
+			schemas = append(schemas, st.Value)
+		}
+	}
+	return newSlots(schemas)
+}
+
+// functionOutputs are the outputs of a function that a step puts out: its main one, and
+// those with names.
+func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *output) []*output {
+	outs := []*output{main}
+	for _, o := range f.Outputs[1:] {
+		outs = append(outs, b.output(job.StreamRef{Name: s.Name, Output: o.Name}, n))
+	}
+	return outs
+}
+
+// pairs makes the function of a join.
+func (b *builder) pairs(f *job.Function, out *output, l, r *job.Side) (*pairs, error) {
+	p := &pairs{
+		emitter: emitter{function: f, outs: []*output{out}, inputs: functionInputsOf(f, l.Input, r.Input)},
+		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key),
+	}
+	var err error
+	p.caller, err = b.caller(f, p)
+	return p, err
+}
+
+// reducer makes a reduce function. The step's state is made already.
+func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r results) (*reducer, error) {
+	f := s.Window.Reduce
+	g := &reducer{
+		function: f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
+		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out,
+	}
+	g.output = stream.NewProjection(f.Accumulator, reducedColumns(s))
+	var err error
+	g.caller, err = b.caller(f, g)
+	return g, err
+}
+
+// reducedColumns are the columns of a reduced record that the key does not have.
+func reducedColumns(s *job.Step) (columns []int) {
+	key := s.Input.Project(s.KeyBy)
+	for i, name := range s.Window.Reduce.Accumulator.Names() {
+		if key.Index(name) < 0 {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}

@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// emitter asks a function whose rows a step puts out. What it is asked is put off until
+// the frame is due; the watermarks that come meanwhile wait behind the rows before them.
+//
+// An error of a frame that was performed early is told at complete.
+type emitter struct {
+	caller   *guests.Caller
+	function *job.Function
+	inputs   functionInputs
+	outs     []*output // in the order of the function's outputs
+	times    []stream.EventTime
+	marks    []emitterMark
+	err      error
+}
+
+// emitterMark is a watermark behind a number of ops.
+type emitterMark struct {
+	ops int
+	at  stream.EventTime
+}
+
+// add adds an op whose rows get an event time. The caller flushes when it is due.
+func (e *emitter) add(kind abi.OpKind, group, row uint32, ctx *guests.Context, at stream.EventTime) {
+	e.caller.Add(kind, group, row, ctx)
+	e.times = append(e.times, at)
+}
+
+// Take puts out a row.
+func (e *emitter) Take(i int, x abi.Effect) error {
+	e.pass(i)
+	e.outs[x.Aux].batch.Append(stream.Row(x.Payload), e.times[i])
+	return nil
+}
+
+// Done has nothing to do.
+func (e *emitter) Done(int) error { return nil }
+
+// Fault is the step's failure.
+func (e *emitter) Fault(_ int, err error) error {
+	return &FunctionError{Function: e.function, Err: err}
+}
+
+func (e *emitter) watermark(t stream.EventTime) {
+	if n := len(e.marks); n > 0 && e.marks[n-1].ops == len(e.times) {
+		e.marks[n-1].at = t
+		return
+	}
+	e.marks = append(e.marks, emitterMark{len(e.times), t})
+	if len(e.times) == 0 {
+		e.pass(0)
+	}
+}
+
+// pass puts out the watermarks behind at most so many ops.
+func (e *emitter) pass(ops int) {
+	n := 0
+	for n < len(e.marks) && e.marks[n].ops <= ops {
+		for _, out := range e.outs {
+			out.batch.Mark(stream.MarkWatermark, int64(e.marks[n].at))
+		}
+		n++
+	}
+	if n > 0 {
+		e.marks = e.marks[:copy(e.marks, e.marks[n:])]
+	}
+}
+
+// flush has all ops performed.
+func (e *emitter) flush() {
+	if e.err != nil {
+		return
+	}
+	if e.err = e.caller.Perform(); e.err == nil {
+		e.pass(len(e.times))
+	}
+	e.times = e.times[:0]
+}
+
+func (e *emitter) complete() error {
+	e.flush()
+	return e.err
+}

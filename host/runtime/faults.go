@@ -1,0 +1,174 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// faults is what becomes of records that the functions of a step's task fail on, or
+// that a source cannot decode.
+type faults struct {
+	policy job.OnError
+	out    *output // the output failed; nil unless policy is DeadLetter
+	writer *stream.RowWriter
+	stats  *StepStats
+	rate   faultRate
+	tell   func(error) // of one that is left out
+}
+
+// failure is a record that a function failed on.
+type failure struct {
+	function *job.Function
+	record   []byte         // its row, or what was not decoded; nil: there is none
+	schema   *stream.Schema // of a row; nil: the record is bytes
+	position string         // of a source
+	key      string         // for people; "" if there is none
+	time     stream.EventTime
+	where    string // what the function was asked for, in words
+	err      error
+}
+
+// take does what the policy says; an error fails the job.
+func (f *faults) take(x *failure) error {
+	var err error = x.err
+	if x.function != nil {
+		err = &FunctionError{Function: x.function, Err: x.err, Where: x.where}
+	}
+	if f == nil || f.policy == job.Fail {
+		return err
+	}
+	f.stats.Faults.Add(1)
+	if f.rate.fault() {
+		return fmt.Errorf("%d of the last %d records failed; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
+	}
+	if f.out == nil {
+		f.tell(err)
+		return nil
+	}
+	f.write(x)
+	return nil
+}
+
+// write puts a row of job.FailedSchema out.
+func (f *faults) write(x *failure) {
+	w := f.writer
+	w.Begin(f.out.batch, stream.Insert)
+	column := 0
+	bytes := func(b []byte, known bool) {
+		if known {
+			w.SetBytes(column, b)
+		} else {
+			w.SetNull(column)
+		}
+		column++
+	}
+	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd")), s != "") }
+	bytes(x.record, x.record != nil)
+	if x.schema != nil && x.record != nil {
+		text(x.schema.Show(x.record))
+	} else {
+		text("")
+	}
+	text(x.position)
+	reason, message, backtrace, fuel := describe(x.err)
+	text(reason)
+	text(message)
+	if x.function != nil {
+		text(x.function.Module.Name + "." + x.function.Name)
+	} else {
+		text("")
+	}
+	text(x.key)
+	if fuel >= 0 {
+		w.SetInt64(column, fuel)
+		column++
+	} else {
+		bytes(nil, false)
+	}
+	text(strings.Join(backtrace, "\n"))
+	w.End(x.time)
+}
+
+// undecodable is the reason of records that could not be decoded.
+const undecodable = "undecodable"
+
+// describe takes a fault apart; fuel -1: it is not known.
+func describe(err error) (reason, message string, backtrace []string, fuel int64) {
+	reason, message, fuel = undecodable, err.Error(), -1
+	if kind := guests.KindOf(err); kind != 0 {
+		reason = kind.String()
+	}
+	var code *sandbox.Fault
+	var answer *abi.Fault
+	switch {
+	case errors.As(err, &code):
+		message, backtrace = code.Message, code.Backtrace
+	case errors.As(err, &answer):
+		message = answer.Detail
+	}
+	return reason, message, backtrace, fuel
+}
+
+// faultRate tells when too many of the last records failed, so that a function that
+// fails on everything ends the job instead of turning all of it into dead letters. The
+// last records are counted in buckets.
+type faultRate struct {
+	share   float64
+	records int64 // so far
+	buckets [faultBuckets]int64
+	bucket  int64 // of the newest record, from the beginning
+	faults  int64 // in all buckets
+}
+
+const (
+	faultRecords = 10_000 // what the last records are
+	faultBuckets = 100
+	faultsMin    = 100 // fewer never fail the job
+)
+
+// seen counts records that functions are asked about.
+func (r *faultRate) seen(records int) {
+	r.records += int64(records)
+	const width = faultRecords / faultBuckets
+	for now := r.records / width; r.bucket < now; {
+		r.bucket++
+		if now-r.bucket < faultBuckets {
+			b := &r.buckets[r.bucket%faultBuckets]
+			r.faults -= *b
+			*b = 0
+		} else {
+			r.faults, r.buckets, r.bucket = 0, [faultBuckets]int64{}, now
+		}
+	}
+}
+
+// fault counts a fault, and tells whether there are too many now.
+func (r *faultRate) fault() bool {
+	r.faults++
+	r.buckets[r.bucket%faultBuckets]++
+	of := float64(min(max(r.records, 1), faultRecords))
+	return r.faults >= faultsMin && float64(r.faults) > r.share*of
+}
+
+// faults makes what a step's functions need; its output, if there is one, is added to
+// outs, for the marks.
+func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
+	f := &faults{policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
+	if s.OnFault == job.DeadLetter {
+		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: "failed"}, n)
+		f.writer = stream.NewRowWriter(job.FailedSchema)
+		*outs = append(*outs, f.out)
+	}
+	return f
+}
+
+// failedOf is the step that dead letters are put out by: those of the one that computes
+// a key are the keyed one's.
+func failedOf(step string) string { return strings.TrimSuffix(step, "."+job.KeyStep) }

@@ -1,0 +1,301 @@
+package runtime
+
+import (
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// A windowed step whose assigner or trigger is a function works in phases, so that the
+// function is asked once for a run of records and not for each of them:
+//
+//  1. the assigner is asked for the windows of all records;
+//  2. the core goes over the records in order, and what it decides is noted down: acts.
+//     Merging sets and the states of built-in triggers change here, since the decisions
+//     about later records depend on them;
+//  3. the trigger is asked all questions that came up, in their order;
+//  4. the acts are carried out in order, an answer in the place of each question.
+//
+// This gives what asking one by one would give: a trigger never sees what windows hold,
+// and nothing that the core decides depends on its answers. Timers that are due work
+// likewise, in rounds of one moment each: what a round sets that is due is another
+// round, so results leave in order of time.
+//
+// Invariants:
+//
+//	(R) Rows are decided about once: while acts of them wait for room in the output,
+//	    rows begins where it stopped, with decided set.
+//	(E) At complete all acts have been carried out.
+
+// phases is what a windowed step needs for them.
+type phases struct {
+	assigner *assigner // nil: built in
+	trigger  *trigger  // nil: built in
+	acts     []act
+	next     int // act
+
+	decided bool // acts of the present rows wait, or have been carried out
+	batch   *stream.Batch
+	side    side
+	to      int   // the rows that were decided about end here
+	err     error // what the row behind them fails with
+}
+
+// act is an effect of the core that waits, with the entries that it is about.
+type act struct {
+	kind     window.EffectKind
+	question window.Question
+	domain   state.Domain
+	purges   bool
+	row      int32     // of the batch
+	ref      state.Ref // of its window; Append, Fire, Purge, Clear: of the contents
+	other    state.Ref // Ask: of the contents; Merge: what is merged into ref
+	time     int64
+	window   window.Window
+}
+
+// actsMax is how many acts may wait before the trigger is asked: they are memory.
+const actsMax = 1 << 14
+
+// phasedRows handles rows from..to of a batch as rows does.
+func (o *windowOperator) phasedRows(s side, b *stream.Batch, from, to int) (int, error) {
+	p := o.phases
+	if !p.decided {
+		if o.isFull() {
+			return from, nil
+		}
+		p.batch, p.side, p.decided = b, s, true
+		var err error
+		if p.to, err = o.decide(from, to); err != nil {
+			return from, err
+		}
+	}
+	if done, err := o.carryOut(); err != nil || !done {
+		return from, err
+	}
+	p.decided = false
+	return p.to, p.err
+}
+
+// decide is the phases up to the trigger's; it returns where it stopped. A row that
+// fails is the last: what those before it lead to is done first.
+func (o *windowOperator) decide(from, to int) (next int, err error) {
+	p := o.phases
+	if p.assigner != nil {
+		to = min(to, from+actsMax)
+		if err := p.assigner.ask(p.side, p.batch, from, to, o.facts.Now); err != nil {
+			return from, err
+		}
+		if p.assigner.failed.err != nil {
+			to = from + p.assigner.failed.at
+		}
+	}
+	for next = from; next < to && len(p.acts) < actsMax; next++ {
+		var given []window.Window
+		if p.assigner != nil {
+			given = p.assigner.of(next - from)
+		}
+		if err := o.decideRow(next, given); err != nil {
+			p.err = o.failed(err, "the record of", p.batch.Time(next))
+			break
+		}
+	}
+	if p.assigner != nil && p.err == nil && next == to {
+		p.err = p.assigner.failed.err
+	}
+	return next, o.ask()
+}
+
+// ask has the questions answered.
+func (o *windowOperator) ask() error {
+	if o.phases.trigger == nil {
+		return nil
+	}
+	return o.phases.trigger.caller.Perform()
+}
+
+// decideRow asks the core about one record and notes what it says.
+func (o *windowOperator) decideRow(i int, given []window.Window) error {
+	p := o.phases
+	row, t := p.batch.Row(i), p.batch.Time(i)
+	e, err := o.read(p.side, row, t)
+	if err != nil {
+		return err
+	}
+	windows := given
+	if p.assigner == nil {
+		if err := o.assign(e); err != nil {
+			return err
+		}
+		windows = o.windows
+	}
+	if o.merges {
+		o.loadSet()
+	}
+	taken := false
+	for _, w := range windows {
+		if o.stateful && !o.merges {
+			o.loadTrigger(w)
+		}
+		var took bool
+		if o.effects, took, err = o.core.OnElement(o.effects[:0], w, e, &o.facts); err != nil {
+			return err
+		}
+		taken = taken || took
+		if err := o.note(i, row, t); err != nil {
+			return err
+		}
+	}
+	if !taken {
+		o.lost(e, row, t)
+	}
+	return nil
+}
+
+// note turns the core's effects into acts.
+func (o *windowOperator) note(i int, row stream.Row, t stream.EventTime) error {
+	p := o.phases
+	for j := range o.effects {
+		e := &o.effects[j]
+		a := act{kind: e.Kind, domain: state.Domain(e.Domain), row: int32(i), time: e.Time, window: e.Window}
+		switch e.Kind {
+		case window.Append, window.Fire, window.Purge, window.Clear:
+			a.ref = o.ref(e.Contents)
+		case window.Merge:
+			a.other, a.ref = o.ref(e.From), o.ref(e.Contents)
+		case window.SetTimer, window.DeleteTimer:
+			a.ref = o.ref(e.Window)
+		case window.Unite:
+			if p.trigger.count > 0 {
+				p.trigger.caller.Merged(uint32(o.ref(e.From)))
+			}
+			continue
+		case window.Ask:
+			a.question, a.purges = e.Question, e.Purges
+			a.other, a.ref = o.ref(e.Contents), o.ref(e.Window)
+			if err := p.trigger.question(e, a.ref, p.side, row, t, o.facts.Now); err != nil {
+				return err
+			}
+		case window.KeepTrigger:
+			o.keepTrigger(e.Window)
+			continue
+		case window.KeepSet:
+			o.keepSet()
+			continue
+		default:
+			continue
+		}
+		p.acts = append(p.acts, a)
+	}
+	return nil
+}
+
+// carryOut carries acts out, until there is no room for their output (false).
+func (o *windowOperator) carryOut() (bool, error) {
+	p := o.phases
+	for ; p.next < len(p.acts); p.next++ {
+		a := &p.acts[p.next]
+		if (a.kind == window.Fire || a.kind == window.Ask) && o.isFull() {
+			return false, nil
+		}
+		if err := o.perform(a); err != nil {
+			o.key = o.backend.Key(a.ref)
+			return false, o.failed(err, "the window up to", stream.EventTime(a.window.End))
+		}
+	}
+	p.acts, p.next = p.acts[:0], 0
+	if p.trigger != nil {
+		p.trigger.reset()
+	}
+	return true, nil
+}
+
+// perform carries one act out.
+func (o *windowOperator) perform(a *act) error {
+	switch b := o.phases.batch; a.kind {
+	case window.Append:
+		return o.contents.add(a.ref, o.phases.side, b.Row(int(a.row)), b.Time(int(a.row)))
+	case window.Merge:
+		return o.contents.merge(a.ref, a.other)
+	case window.SetTimer:
+		o.backend.SetTimer(a.domain, a.time, a.ref)
+	case window.DeleteTimer:
+		o.backend.DeleteTimer(a.domain, a.time, a.ref)
+	case window.Fire:
+		return o.fireAt(a.ref, a.window)
+	case window.Purge:
+		o.contents.clear(a.ref)
+	case window.Clear:
+		o.contents.clear(a.ref)
+		o.contents.retire(a.ref, a.window)
+	case window.Ask:
+		return o.answer(a)
+	}
+	return nil
+}
+
+// answer does what the trigger's function answered.
+func (o *windowOperator) answer(a *act) error {
+	t := o.phases.trigger
+	wishes, decision, err := t.next()
+	if err != nil {
+		return err
+	}
+	for _, w := range wishes {
+		if w.deletes {
+			o.backend.DeleteTimer(w.domain, w.at, a.ref)
+		} else {
+			o.backend.SetTimer(w.domain, w.at, a.ref)
+		}
+	}
+	if a.question == window.AboutEnd {
+		t.clear(a.ref)
+	}
+	if decision&decidesFire != 0 {
+		if err := o.fireAt(a.other, a.window); err != nil {
+			return err
+		}
+		if a.purges {
+			decision |= decidesPurge
+		}
+	}
+	if decision&decidesPurge != 0 {
+		o.contents.clear(a.other)
+	}
+	return nil
+}
+
+// fireRounds fires the timers of a domain as fireTimers does.
+func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
+	for {
+		if done, err := o.carryOut(); err != nil || !done {
+			return false, err
+		}
+		if o.isFull() {
+			return false, nil
+		}
+		at, r, ok := o.backend.PopTimer(d, upTo)
+		if !ok {
+			return true, nil
+		}
+		for ok {
+			if err := o.decideTimer(d, at, r); err != nil {
+				return false, o.failed(err, "the timer of", stream.EventTime(at))
+			}
+			_, r, ok = o.backend.PopTimer(d, at)
+		}
+		if err := o.ask(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// decideTimer asks the core about a timer that is due.
+func (o *windowOperator) decideTimer(d state.Domain, at int64, r state.Ref) error {
+	w := o.turnTo(r)
+	o.effects = o.core.OnTimer(o.effects[:0], w, window.Domain(d), at, &o.facts)
+	if o.merges && len(o.effects) == 0 {
+		o.phases.trigger.clear(r) // the window is part of another one
+	}
+	return o.note(0, nil, stream.MinTime)
+}

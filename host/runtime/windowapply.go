@@ -1,0 +1,217 @@
+package runtime
+
+import (
+	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// windowFunction is the function that makes of a firing the rows of a step: apply, or
+// that of a co-group. It gets a result, or all records.
+//
+// Its states are of the key, or of the window of a key. Two windows of a key share the
+// key's, so they are not in one frame if the function has states of windows, too: each
+// group of slots has its own copy of what it begins with.
+type windowFunction struct {
+	emitter
+	backend state.Backend
+	now     *window.Now
+	op      abi.OpKind
+	scopes  []slotScope // by slot
+	ofKey   slots
+	ofWin   slots
+
+	groups  map[uint32]state.Ref // by group: the key's entry; only with states of both scopes
+	windows map[state.Ref]uint32 // by key's entry: the group that the frame has of it
+	over    map[uint32]bool      // groups whose window is over in this frame
+	clears  []int                // ops that are clears
+	cleared int                  // of clears
+	opRefs  []state.Ref          // by clear: the window's entry
+}
+
+// slotScope is where a slot of the function lives.
+type slotScope struct {
+	key   bool
+	index int // among those of its scope
+}
+
+// fire implements listFunction.
+func (f *windowFunction) fire(r state.Ref, w window.Window, rows []listedRow) error {
+	key := f.backend.Key(r)
+	group := f.group(key, w)
+	for _, e := range rows {
+		f.caller.Element(guests.Element{Time: int64(e.time), Row: f.inputs.element(f.caller, e), Input: uint32(e.side)})
+	}
+	f.ask(key, group, guests.NoRow(), w)
+	return f.err
+}
+
+// result asks about the result of a firing.
+func (f *windowFunction) result(key, row stream.Row, w window.Window) {
+	group := f.group(key, w)
+	f.ask(key, group, f.inputs.row(f.caller, left, row), w)
+}
+
+func (f *windowFunction) ask(key stream.Row, group, row uint32, w window.Window) {
+	ctx := f.context(key, w)
+	f.add(f.op, group, row, &ctx, stream.EventTime(w.MaxTimestamp()))
+	f.performIfDue()
+}
+
+func (f *windowFunction) performIfDue() {
+	if f.caller.Due() {
+		f.perform()
+	}
+}
+
+func (f *windowFunction) context(key stream.Row, w window.Window) guests.Context {
+	return guests.Context{
+		Time: w.MaxTimestamp(), Watermark: int64(f.now.Watermark), Clock: int64(f.now.Clock),
+		Key: f.inputs.keyRow(f.caller, key), Start: w.Start, End: w.End, Second: guests.NoRow(),
+	}
+}
+
+// group is what the caller knows the states of a window of a key by. What is pending is
+// performed first if it would not see them as they are by then.
+func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
+	if len(f.scopes) == 0 {
+		return guests.NoGroup
+	}
+	hash := key.Hash()
+	if f.ofWin.count == 0 {
+		return uint32(f.backend.Entry(hash, key, setNamespace))
+	}
+	group := uint32(f.backend.Entry(hash, key, state.Namespace(w)))
+	if f.over[group] {
+		f.perform()
+	}
+	if f.ofKey.count > 0 {
+		r := f.backend.Entry(hash, key, setNamespace)
+		if other, there := f.windows[r]; there && other != group {
+			f.perform()
+		}
+		f.windows[r], f.groups[group] = group, r
+	}
+	return group
+}
+
+// perform has what is pending performed, and forgets which groups the frame has.
+func (f *windowFunction) perform() {
+	f.flush()
+	clear(f.groups)
+	clear(f.windows)
+	clear(f.over)
+	f.clears, f.opRefs, f.cleared = f.clears[:0], f.opRefs[:0], 0
+}
+
+func (f *windowFunction) complete() error {
+	f.perform()
+	return f.err
+}
+
+// keepsWindows says that retire is to be called.
+func (f *windowFunction) keepsWindows() bool { return f.ofWin.count > 0 }
+
+// end says that a window is over, behind its last firing.
+func (f *windowFunction) end(key stream.Row, w window.Window) {
+	group := f.group(key, w)
+	ctx := f.context(key, w)
+	f.over[group] = true
+	f.clears, f.opRefs = append(f.clears, len(f.times)), append(f.opRefs, state.Ref(group))
+	f.add(abi.OpClear, group, guests.NoRow(), &ctx, 0)
+	f.performIfDue()
+}
+
+// retire implements listFunction.
+func (f *windowFunction) retire(r state.Ref, w window.Window) {
+	if f.keepsWindows() {
+		f.end(f.backend.Key(r), w)
+	}
+}
+
+func (f *windowFunction) pump() bool { return true }
+
+// Load and Store implement guests.Role.
+func (f *windowFunction) Load(dst []byte, group uint32, i int) []byte {
+	s, r, at := f.slot(group, i)
+	return s.load(dst, r, at)
+}
+
+// Store keeps a state.
+func (f *windowFunction) Store(group uint32, i int, row stream.Row) error {
+	s, r, at := f.slot(group, i)
+	s.store(r, at, row)
+	return nil
+}
+
+func (f *windowFunction) slot(group uint32, i int) (*slots, state.Ref, int) {
+	at := f.scopes[i]
+	switch {
+	case !at.key:
+		return &f.ofWin, state.Ref(group), at.index
+	case f.ofWin.count == 0:
+		return &f.ofKey, state.Ref(group), at.index
+	}
+	return &f.ofKey, f.groups[group], at.index
+}
+
+// Fault implements guests.Role.
+func (f *windowFunction) Fault(i int, err error) error {
+	if err := f.emitter.Fault(i, err); err != nil {
+		return err
+	}
+	return f.Done(i)
+}
+
+// Done takes the states of a window that is over.
+func (f *windowFunction) Done(i int) error {
+	if f.cleared < len(f.clears) && f.clears[f.cleared] == i {
+		f.ofWin.clear(f.opRefs[f.cleared])
+		f.cleared++
+	}
+	return nil
+}
+
+// applied contents hand their results to a function, which may put work off, too.
+type applied struct {
+	contents
+	fn *windowFunction
+}
+
+func (c *applied) complete() error {
+	if err := c.contents.complete(); err != nil {
+		return err
+	}
+	return c.fn.complete()
+}
+
+// pairs is the function that makes the rows of a join out of pairs.
+type pairs struct {
+	emitter
+	stateless
+	key *stream.Projection // of a left row; the right row has the same key
+	alt *stream.Projection // of a right row
+	buf []byte
+}
+
+// put asks about a pair; a side that is missing is nil.
+func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
+	at := stream.EventTime(ctx.Time)
+	ctx.Key = guests.NoRow()
+	if p.inputs.key {
+		if l != nil {
+			p.buf = p.key.AppendTo(p.buf[:0], l, stream.Insert)
+		} else {
+			p.buf = p.alt.AppendTo(p.buf[:0], r, stream.Insert)
+		}
+		ctx.Key = p.caller.WholeRow(p.buf)
+	}
+	row := p.inputs.row(p.caller, left, l)
+	ctx.Second = p.inputs.row(p.caller, right, r)
+	p.add(abi.OpOnPair, guests.NoGroup, row, &ctx, at)
+	if p.caller.Due() {
+		p.flush()
+	}
+}

@@ -1,0 +1,282 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/operator/window"
+	"github.com/wasmstream/wasmstream/host/state"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// functionInputs brings the rows of each side of a step into the form that a function
+// takes.
+type functionInputs struct {
+	sides [2]*stream.Projection // nil: it reads nothing of rows
+	key   bool                  // it reads the key
+}
+
+// row takes in a record for the next op.
+func (in *functionInputs) row(c *guests.Caller, s side, row stream.Row) uint32 {
+	if in.sides[s] == nil || row == nil {
+		return guests.NoRow()
+	}
+	return c.Row(in.sides[s], row)
+}
+
+// element takes in a record of a list; it has a row in any case.
+func (in *functionInputs) element(c *guests.Caller, e listedRow) uint32 {
+	if in.sides[e.side] == nil {
+		return c.WholeRow(noColumns[:])
+	}
+	return c.Row(in.sides[e.side], e.row)
+}
+
+// noColumns is a row without columns.
+var noColumns [8]byte
+
+// keyRow takes in the key for the next op.
+func (in *functionInputs) keyRow(c *guests.Caller, key stream.Row) uint32 {
+	if !in.key {
+		return guests.NoRow()
+	}
+	return c.WholeRow(key)
+}
+
+// assigner is an assigner that is a function: the windows of a run of records.
+type assigner struct {
+	stateless
+	caller  *guests.Caller
+	inputs  functionInputs
+	windows []window.Window // of all records
+	ends    []int           // by record: where its windows end
+	failed  firstFailure
+	fault   func(op int, err error) error
+}
+
+// firstFailure is the first op of a run of records that fails the step. What the records
+// before it lead to is done first.
+type firstFailure struct {
+	at  int
+	err error // nil: there is none
+}
+
+func (f *firstFailure) note(at int, err error) {
+	if f.err == nil && err != nil {
+		*f = firstFailure{at, err}
+	}
+}
+
+// stateless is the part of a role that has no slots.
+type stateless struct{}
+
+func (stateless) Load(dst []byte, _ uint32, _ int) []byte { return dst }
+func (stateless) Store(uint32, int, stream.Row) error     { return nil }
+
+func (a *assigner) Take(_ int, e abi.Effect) error {
+	from := 0
+	if n := len(a.ends); n > 0 {
+		from = a.ends[n-1]
+	}
+	if len(a.windows)-from >= window.WindowsPerRecordMax {
+		return fmt.Errorf("it put a record into more than %d windows", window.WindowsPerRecordMax)
+	}
+	a.windows = append(a.windows, window.Window{Start: guests.Int64(e.Payload, 0), End: guests.Int64(e.Payload, 8)})
+	return nil
+}
+
+func (a *assigner) Done(int) error {
+	a.ends = append(a.ends, len(a.windows))
+	return nil
+}
+
+// Fault leaves the record without windows, unless the step is to fail.
+func (a *assigner) Fault(op int, err error) error {
+	a.failed.note(len(a.ends), a.fault(op, err))
+	a.ends = append(a.ends, len(a.windows))
+	return nil
+}
+
+// ask asks for the windows of rows from..to of a batch.
+func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) error {
+	a.windows, a.ends, a.failed = a.windows[:0], a.ends[:0], firstFailure{}
+	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
+	for i := from; i < to; i++ {
+		ctx.Time = int64(b.Time(i))
+		a.caller.Add(abi.OpAssign, guests.NoGroup, a.inputs.row(a.caller, s, b.Row(i)), &ctx)
+		if a.caller.Due() {
+			if err := a.caller.Perform(); err != nil {
+				return err
+			}
+		}
+	}
+	return a.caller.Perform()
+}
+
+// of are the windows of record i of those that were asked about.
+func (a *assigner) of(i int) []window.Window {
+	from := 0
+	if i > 0 {
+		from = a.ends[i-1]
+	}
+	return a.windows[from:a.ends[i]]
+}
+
+// trigger is a trigger that is a function. Its questions are gathered, asked in
+// frames, and the answers taken one by one.
+type trigger struct {
+	slots
+	caller *guests.Caller
+	inputs functionInputs
+	fault  func(op int, err error) error
+
+	wishes   []timerWish // of all answers
+	answers  []triggerAnswer
+	decision uint32 // of the op whose effects are being taken
+	taken    int    // answers that were taken
+	failed   firstFailure
+}
+
+// timerWish is a timer that a trigger sets or deletes.
+type timerWish struct {
+	at      int64
+	domain  state.Domain
+	deletes bool
+}
+
+// triggerAnswer is what a trigger's function answered to one question.
+type triggerAnswer struct {
+	wishes   int // where those of it end
+	decision uint32
+}
+
+// What a trigger decides, as bits.
+const (
+	decidesFire  = 1
+	decidesPurge = 2
+)
+
+func (t *trigger) Load(dst []byte, group uint32, i int) []byte {
+	return t.load(dst, state.Ref(group), i)
+}
+
+func (t *trigger) Store(group uint32, i int, row stream.Row) error {
+	t.store(state.Ref(group), i, row)
+	return nil
+}
+
+func (t *trigger) Take(_ int, e abi.Effect) error {
+	if e.Kind == abi.EffectDecide {
+		t.decision = e.Aux
+		return nil
+	}
+	t.wishes = append(t.wishes, timerWish{guests.Int64(e.Payload, 0), state.Domain(e.Aux), e.Kind == abi.EffectDeleteTimer})
+	return nil
+}
+
+func (t *trigger) Done(int) error {
+	t.answers = append(t.answers, triggerAnswer{len(t.wishes), t.decision})
+	t.decision = 0
+	return nil
+}
+
+// Fault leaves the window as it is, unless the step is to fail.
+func (t *trigger) Fault(op int, err error) error {
+	t.failed.note(len(t.answers), t.fault(op, err))
+	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes)})
+	return nil
+}
+
+// reset forgets answers that were taken.
+func (t *trigger) reset() {
+	t.wishes, t.answers, t.taken, t.failed = t.wishes[:0], t.answers[:0], 0, firstFailure{}
+}
+
+// next is the next answer.
+func (t *trigger) next() (wishes []timerWish, decision uint32, err error) {
+	if t.failed.err != nil && t.failed.at == t.taken {
+		return nil, 0, t.failed.err
+	}
+	from := 0
+	if t.taken > 0 {
+		from = t.answers[t.taken-1].wishes
+	}
+	a := t.answers[t.taken]
+	t.taken++
+	return t.wishes[from:a.wishes], a.decision, nil
+}
+
+// question adds what the core asks. Row and time are of the record that led to it;
+// there is none of a timer.
+func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row, at stream.EventTime, now window.Now) error {
+	ctx := guests.Context{
+		Time: int64(at), Watermark: int64(now.Watermark), Clock: int64(now.Clock),
+		Start: e.Window.Start, End: e.Window.End, Second: guests.NoRow(),
+	}
+	kind, in := abi.OpOnElement, guests.NoRow()
+	switch e.Question {
+	case window.AboutRecord:
+		in = t.inputs.row(t.caller, s, row)
+	case window.AboutTimer:
+		ctx.Time, kind = e.Time, abi.OpOnEventTime
+		if e.Domain == window.ProcDomain {
+			kind = abi.OpOnProcessingTime
+		}
+	case window.AboutMerge:
+		kind = abi.OpOnMerge
+	case window.AboutEnd:
+		kind = abi.OpClear
+	}
+	ctx.Key = t.inputs.keyRow(t.caller, t.backend.Key(r))
+	group := guests.NoGroup
+	if t.count > 0 {
+		group = uint32(r)
+	}
+	t.caller.Add(kind, group, in, &ctx)
+	if t.caller.Due() {
+		return t.caller.Perform()
+	}
+	return nil
+}
+
+// evictor is an evictor that is a function.
+type evictor struct {
+	stateless
+	caller *guests.Caller
+	inputs functionInputs
+	now    *window.Now
+	after  bool
+	keep   []bool
+	fault  func(op int, err error) error
+}
+
+// evict appends for each element whether it stays. It is asked at once: what a firing
+// sees, and what the window holds after it, depends on the answer.
+func (v *evictor) evict(keep []bool, key stream.Row, w window.Window, elements []listedRow) ([]bool, error) {
+	ctx := guests.Context{
+		Time: w.MaxTimestamp(), Watermark: int64(v.now.Watermark), Clock: int64(v.now.Clock), Key: v.inputs.keyRow(v.caller, key),
+		Start: w.Start, End: w.End, Second: guests.NoRow(),
+	}
+	if v.after {
+		ctx.Detail = 1
+	}
+	v.keep = keep
+	for _, e := range elements {
+		v.keep = append(v.keep, true)
+		v.caller.Element(guests.Element{Time: int64(e.time), Row: v.inputs.element(v.caller, e), Input: uint32(e.side)})
+	}
+	v.caller.Add(abi.OpEvict, guests.NoGroup, guests.NoRow(), &ctx)
+	err := v.caller.Perform()
+	return v.keep, err
+}
+
+func (v *evictor) Take(_ int, e abi.Effect) error {
+	v.keep[e.Aux] = false
+	return nil
+}
+
+func (v *evictor) Done(int) error { return nil }
+
+// Fault leaves all elements in, unless the step is to fail.
+func (v *evictor) Fault(op int, err error) error { return v.fault(op, err) }

@@ -1,0 +1,83 @@
+package scenario_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/guest/guesttest"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
+	"github.com/wasmstream/wasmstream/host/scenario"
+)
+
+// TestEachScenarios runs scripts for steps that ask a function about each record, in
+// every way that may not matter. What they want was worked out by hand.
+func TestEachScenarios(t *testing.T) {
+	for _, path := range find(t, "testdata/each") {
+		for _, restart := range []bool{false, true} {
+			for _, batch := range []int{0, 1, 3, 4096} {
+				for _, parallelism := range []int{1, 2, 4} {
+					o := machines()
+					o.Guest = func(f *job.Function, _ []byte) (runtime.Guest, error) { return newWorker(f), nil }
+					o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
+					if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
+						t.Fatal(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d: ", restart, batch, parallelism), r)
+					}
+				}
+			}
+		}
+	}
+}
+
+// newWorker is an instance for the functions of testdata/each/records.json. They fail
+// on the number 13, trap on 14 and answer nonsense on 15.
+func newWorker(f *job.Function) *guesttest.Instance {
+	g := &guesttest.Instance{}
+	for len(g.Functions) <= f.Index {
+		g.Functions = append(g.Functions, nil)
+	}
+	by := int64(1)
+	g.Functions[f.Index] = func(o *guesttest.Op) {
+		if o.Kind == abi.OpOpen {
+			if f.ParameterSchema.Len() > 0 {
+				c := f.ParameterSchema.Column(0)
+				by = c.Int64(o.Row)
+			}
+			return
+		}
+		c := f.Inputs[0].Schema.Column(0)
+		n := c.Int64(o.Row)
+		work(f, o, n, by)
+		switch n {
+		case 13:
+			o.Fail("thirteen is %s", "bad luck")
+		case 14:
+			panic("unreachable")
+		case 15:
+			o.Emit(7, nil)
+		}
+	}
+	return g
+}
+
+func work(f *job.Function, o *guesttest.Op, n, by int64) {
+	switch f.Name {
+	case "double":
+		o.Emit(0, rowOf(f.Result(), nil, 2*n))
+	case "even":
+		if n%2 == 0 {
+			o.Effect(abi.EffectKeep, 0, nil)
+		}
+	case "split":
+		for i := by; i <= n; i += by {
+			o.Emit(0, rowOf(f.Result(), i))
+		}
+		if n%2 != 0 {
+			k := f.Inputs[0].Schema.Column(1)
+			o.Emit(1, rowOf(f.Outputs[1].Schema, string(k.Bytes(o.Row)), n))
+		}
+	case "bucket":
+		o.Emit(0, rowOf(f.Result(), "key", n%3))
+	}
+}
