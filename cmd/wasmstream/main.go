@@ -29,6 +29,8 @@ type commandLine struct {
 	Test    TestCommand    `cmd:"" help:"Run scenario files: jobs with a script and all that is expected of them."`
 	Module  ModuleCommands `cmd:"" help:"Look at Wasm modules, and write their manifests."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
+
+	CompileModule CompileModuleCommand `cmd:"" hidden:""`
 }
 
 const description = "A stream processor with Flink's semantics whose functions are Wasm modules."
@@ -53,7 +55,9 @@ func main() {
 // processEnv is the Env of this process.
 func processEnv() (*Env, func()) {
 	ctx, restore := watchSignals(context.Background())
+	self, _ := os.Executable() // "": nothing can be started
 	return &Env{
+		Self:           self,
 		Stdin:          os.Stdin,
 		Stdout:         os.Stdout,
 		Stderr:         os.Stderr,
