@@ -131,7 +131,7 @@ func TestNotOfferedAtTheStart(t *testing.T) {
 		}}}, nil
 	}
 	text := strings.Replace(refusedJob, "WINDOW, aggregate: {v: sum(v)}", "window: {tumbling: {size: 1s}}, aggregate: {wasm: m.f}", 1)
-	text = strings.Replace(text, "sources:", "modules: {m: {file: m.wasm}}\nsources:", 1) + "want-error accumulator"
+	text = strings.Replace(text, "MODULE", "m: {file: m.wasm}", 1) + "want-error accumulator"
 	got := parse(t, "a.scenario", []byte("-- m.wasm --\n"+text)).Run(o)
 	if got.Outcome != scenario.Wrong || !strings.Contains(got.Message, "not offered yet") {
 		t.Error(got)
