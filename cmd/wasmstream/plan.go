@@ -82,6 +82,7 @@ func config(e *Env, m *modules, workers int, start startOptions) runtime.Config 
 			return json.NewEncoder(s.Input.Project(s.Connector.KafkaSink.Key), json.EncoderOptions{AppendOnly: true})
 		},
 		Guest: m.Guest,
+		Asker: func(s *job.Step) (connector.Asker, error) { return httpAsker(e, s) },
 	}
 }
 

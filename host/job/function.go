@@ -298,6 +298,9 @@ func (b *builder) bindOutputs(f *Function, declared *abi.Function, sound bool, n
 	case f.Role == abi.RoleReduce:
 		f.Outputs = []FunctionOutput{{Schema: f.Accumulator}}
 		return f.Accumulator != nil
+	case f.Role == abi.RoleEncode:
+		f.Outputs = []FunctionOutput{{Schema: MessageSchema}}
+		return true
 	case !emits(f.Role):
 		return true
 	}
@@ -326,7 +329,7 @@ func outputWord(role string) string {
 // emits tells of the roles that put rows out.
 func emits(role string) bool {
 	switch role {
-	case abi.RoleFilter, abi.RoleTimestamp, abi.RoleAssigner, abi.RoleTrigger, abi.RoleEvictor:
+	case abi.RoleFilter, abi.RoleTimestamp, abi.RoleAssigner, abi.RoleTrigger, abi.RoleEvictor, abi.RoleEncode:
 		return false
 	}
 	return true

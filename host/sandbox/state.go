@@ -76,7 +76,7 @@ func (i *Instance) hostStateScan(stack []uint64) {
 // stateCall refuses a call that nobody answers.
 func (i *Instance) stateCall(stack []uint64, function string) (op, state uint32) {
 	if i.states == nil {
-		panic(&stop{abi.FaultBadState, fmt.Sprintf("%s.%s was called, and the function has no such state", abi.ImportModule, function)})
+		panic(&stop{abi.FaultBadState, fmt.Sprintf("%s.%s was called, and the function has no state", abi.ImportModule, function)})
 	}
 	return uint32(stack[0]), uint32(stack[1])
 }

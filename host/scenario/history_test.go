@@ -149,8 +149,9 @@ func TestProcessHistories(t *testing.T) {
 				for _, way := range []struct {
 					batch, parallelism int
 					restart            bool
-				}{{0, 1, false}, {4096, 4, false}, {3, 2, false}, {0, 1, true}, {7, 3, true}} {
-					o.Batch, o.Parallelism, o.RestartEvery = way.batch, way.parallelism, way.restart
+					rescale            []int
+				}{{0, 1, false, nil}, {4096, 4, false, nil}, {3, 2, false, nil}, {0, 1, true, nil}, {7, 3, true, []int{1, 4, 2, 5, 3}}} {
+					o.Batch, o.Parallelism, o.RestartEvery, o.Rescale = way.batch, way.parallelism, way.restart, way.rescale
 					if r := s.Run(o); r.Outcome != scenario.Pass {
 						t.Fatalf("seed %d, %+v: %v\n%s", seed, way, r, numbered(h.script.String(), r.Line))
 					}

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/guest/guesttest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
+	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/scenario"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -65,11 +66,11 @@ func numberOf(r stream.Row) any {
 // machine is an instance.
 type machine struct {
 	guesttest.Instance
-	states runtime.StateCalls
+	states sandbox.StateCalls
 }
 
 // CallStates takes the host's calls.
-func (m *machine) CallStates(s runtime.StateCalls) { m.states = s }
+func (m *machine) CallStates(s sandbox.StateCalls) { m.states = s }
 
 // newMachine makes one whose states are as those of the function are.
 func newMachine(f *job.Function) *machine {

@@ -20,6 +20,9 @@ func TestProcessScenarios(t *testing.T) {
 				for _, parallelism := range []int{1, 2, 4} {
 					o := machines()
 					o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
+					if batch == 3 {
+						o.Rescale = []int{3, 1, 5, 2}
+					}
 					if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
 						t.Fatal(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d: ", restart, batch, parallelism), r)
 					}
