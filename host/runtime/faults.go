@@ -154,6 +154,9 @@ func (f *faults) write(x *failure) {
 	w.End(x.time)
 }
 
+// failedOutput is the output of dead letters.
+const failedOutput = "failed"
+
 // undecodable is the reason of records that could not be decoded.
 const undecodable = "undecodable"
 
@@ -220,7 +223,7 @@ func (r *faultRate) fault() bool {
 func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
 	f := &faults{policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
 	if s.OnFault == job.DeadLetter {
-		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: "failed"}, n)
+		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: failedOutput}, n)
 		f.writer = stream.NewRowWriter(job.FailedSchema)
 		*outs = append(*outs, f.out)
 	}
