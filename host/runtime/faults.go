@@ -171,6 +171,9 @@ func describe(err error) (reason, message string, backtrace []string, fuel int64
 	switch {
 	case errors.As(err, &code):
 		message, backtrace = code.Message, code.Backtrace
+		if code.Fuel > 0 {
+			fuel = code.Fuel
+		}
 	case errors.As(err, &answer):
 		message = answer.Detail
 	}
