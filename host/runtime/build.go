@@ -311,6 +311,9 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 			return err
 		}
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
+		if o, ok := op.(interface{ failures() *faults }); ok {
+			t.faults = o.failures()
+		}
 		if s.Combine == job.CombineMax {
 			op.(combines).setLeast(t.in.combined.Least)
 		}
