@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmstream/wasmstream/abi")
+	"github.com/wasmstream/wasmstream/abi"
+)
 
 // offered are the languages that have templates, with the program that they need beside Go.
 var offered = map[string]string{"go": "go", "c": "clang-19"}
