@@ -65,7 +65,9 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	maps.Copy(files, vectors)
-	return files, nil
+	copies, err := copyCases(root)
+	maps.Copy(files, copies)
+	return files, err
 }
 
 // findRoot walks up to the folder that holds the definition, so that the command works from anywhere in the repository.

@@ -147,12 +147,19 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 func (m *modules) loadAll(plan *job.Job) error {
 	var all []*job.Function
 	for _, s := range plan.Sources {
-		if s.Timestamp != nil {
-			all = append(all, s.Timestamp)
+		for _, f := range []*job.Function{s.Timestamp, s.Decode} {
+			if f != nil {
+				all = append(all, f)
+			}
 		}
 	}
 	for _, s := range plan.Steps {
 		all = append(all, s.Functions...)
+	}
+	for _, s := range plan.Sinks {
+		if s.Encode != nil {
+			all = append(all, s.Encode)
+		}
 	}
 	for _, f := range all {
 		if _, err := m.load(f.Module); err != nil {
@@ -176,6 +183,15 @@ func (m *modules) Guest(f *job.Function) (runtime.Guest, error) {
 		return nil, err
 	}
 	return m.record.wrap(instance, f)
+}
+
+// Outputs opens a function whose input is any, for job.Options: it runs in the sandbox.
+func (m *modules) Outputs(f *job.Function) (map[uint32]string, error) {
+	instance, err := m.Guest(f)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.OutputsOf(instance, f)
 }
 
 // Close gives back what compiled modules hold.

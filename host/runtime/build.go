@@ -147,12 +147,8 @@ func (b *builder) rules() stream.CombineRules {
 }
 
 func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sourceTask) error {
-	decoder, err := b.config.Decoder(s)
-	if err != nil {
-		return err
-	}
 	t := &decodeTask{
-		decoder: decoder, writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
+		writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
 		metadata: newMetadata(s), timed: s.RecordTime,
 		in:  newPipe(func() *chunk { return new(chunk) }),
 		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
@@ -160,6 +156,15 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 	if s.EventTime >= 0 {
 		c := s.Output.Column(s.EventTime)
 		t.eventTime = &c
+	}
+	var err error
+	if s.Decode != nil {
+		err = b.guestDecoder(s, t)
+	} else {
+		t.decoder, err = b.config.Decoder(s)
+	}
+	if err != nil {
+		return err
 	}
 	n := b.job.sched.add("decode "+s.Name, 1, t, false)
 	b.job.watch(n, watched{kind: DecoderTask, name: s.Name})
@@ -279,6 +284,9 @@ func (b *builder) step(s *job.Step) error {
 	case s.Each != nil:
 		return b.each(s)
 	}
+	if s.Enrich != nil {
+		return b.enrich(s)
+	}
 	t := b.task("step "+s.Name, s.Reads())
 	b.job.watch(t.node, watched{kind: StepTask, name: s.Name})
 	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
@@ -328,11 +336,18 @@ func (b *builder) sink(s *job.Sink) error {
 		}
 		return nil
 	}
-	encoder, err := b.config.Encoder(s)
+	op := &sinkOperator{stats: stats}
+	var encoder, key format.Encoder
+	var err error
+	if s.Encode == nil {
+		encoder, err = b.config.Encoder(s)
+	} else {
+		err = b.guestEncoder(s, op)
+	}
 	if err != nil {
 		return err
 	}
-	var key format.Encoder
+
 	if k := s.Connector.KafkaSink; k != nil && len(k.Key) > 0 && k.KeyFormat != job.RawKey {
 		if key, err = b.config.KeyEncoder(s); err != nil {
 			return err
@@ -342,7 +357,8 @@ func (b *builder) sink(s *job.Sink) error {
 	if err != nil {
 		return err
 	}
-	return b.writer(s, t, &sinkOperator{encoder: newRecordEncoder(s, encoder, key), stats: stats}, sink)
+	op.encoder = newRecordEncoder(s, encoder, key)
+	return b.writer(s, t, op, sink)
 }
 
 func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink connector.Sink) error {

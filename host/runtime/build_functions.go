@@ -1,10 +1,7 @@
 package runtime
 
 import (
-	"fmt"
-
 	"github.com/wasmstream/wasmstream/abi"
-	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
@@ -16,29 +13,6 @@ const (
 	windowStatesCell = ledgerCell + 1 + iota // by key and window
 	keyStatesCell                            // by key
 )
-
-// caller opens a function, in an instance of its own.
-func (b *builder) caller(f *job.Function, role guests.Role) (*guests.Caller, error) {
-	instance, err := b.config.Guest(f)
-	if err != nil {
-		return nil, err
-	}
-	b.job.guests = append(b.job.guests, instance)
-	c := guests.NewCaller(instance, guests.Options{
-		Function: uint32(f.Index), Role: f.Role, Outputs: f.OutputSchemas(), Slots: f.Slots(),
-		OpsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows),
-	}, role)
-	texts, err := c.Open(f.Parameters, f.Schemas())
-	if err != nil {
-		return nil, &FunctionError{Function: f, Err: err}
-	}
-	for i, text := range texts {
-		if int(i) >= len(f.Outputs) || text != job.SchemaText(f.Outputs[i].Schema) {
-			return nil, &FunctionError{Function: f, Err: fmt.Errorf("it answered its opening by a schema of output %d that it did not answer before", i)}
-		}
-	}
-	return c, nil
-}
 
 // functionInputsOf lays out what a function takes of the sides of a step.
 func functionInputsOf(f *job.Function, sides ...*stream.Schema) functionInputs {

@@ -54,12 +54,8 @@ func (b *builder) process(s *job.Step, n *node, _ *StepStats) (operator, *keeper
 	if caller, ok := instance.(callsStates); ok {
 		caller.CallStates(o.states)
 	}
-	o.caller = guests.NewCaller(instance.(guests.Instance), guests.Options{
-		Function: uint32(f.Index), Role: f.Role, Outputs: f.OutputSchemas(), Slots: f.Slots(), Written: writesSlots(f),
-		OpsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows),
-	}, processRole{o})
-	if _, err := o.caller.Open(f.Parameters, f.Schemas()); err != nil {
-		return nil, nil, &FunctionError{Function: f, Err: err}
+	if o.caller, err = b.callerIn(instance, f, guests.Options{Written: writesSlots(f)}, processRole{o}); err != nil {
+		return nil, nil, err
 	}
 	o.failed = o.failure(f)
 	return o, &o.keeper, nil

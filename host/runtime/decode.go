@@ -14,6 +14,7 @@ type decodeTask struct {
 	in        *pipe[*chunk]
 	out       *pipe[*decoded]
 	decoder   format.Decoder
+	guest     *guestDecoder // instead of decoder; nil: the format is built in
 	writer    *stream.RowWriter
 	eventTime *stream.Column // nil: none
 	metadata  *metadata      // nil: the source has no such columns
@@ -65,7 +66,9 @@ func (t *decodeTask) step() (outcome, error) {
 		if !ok {
 			return outcome{blocked: true}, nil
 		}
-		t.decode(d)
+		if err := t.decode(d); err != nil {
+			return outcome{}, err
+		}
 		if d.last {
 			t.in.giveBack(t.chunk)
 			t.chunk = nil
@@ -84,17 +87,16 @@ func (t *decodeTask) begin() {
 }
 
 // decode fills one batch from the chunk.
-func (t *decodeTask) decode(d *decoded) {
-	c, b := t.chunk, d.batch
-	b.Reset()
+func (t *decodeTask) decode(d *decoded) error {
+	c := t.chunk
+	d.batch.Reset()
 	d.split, d.faults, d.bytes = c.Split, d.faults[:0], 0
-	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
-		from, to := t.bounds()
-		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
-			d.faults = append(d.faults, recordFault{t.at, err})
+	if t.guest != nil {
+		if err := t.decodeByGuest(d); err != nil {
+			return err
 		}
-		d.bytes += int64(to - from)
-		t.move(to - from)
+	} else {
+		t.decodeRecords(d)
 	}
 	d.last = t.record == len(c.Ends)
 	d.closed, d.ended, d.announcing, d.end = d.last && c.Ended, c.end, c.Announcing, t.at
@@ -106,6 +108,20 @@ func (t *decodeTask) decode(d *decoded) {
 			d.bytes += c.Next.Offset - t.at.Offset // what the fault passes over
 		}
 		d.end = c.Next
+	}
+	return nil
+}
+
+// decodeRecords decodes records until the batch is full.
+func (t *decodeTask) decodeRecords(d *decoded) {
+	c, b := t.chunk, d.batch
+	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
+		from, to := t.bounds()
+		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
+			d.faults = append(d.faults, recordFault{t.at, err})
+		}
+		d.bytes += int64(to - from)
+		t.move(to - from)
 	}
 }
 
@@ -153,19 +169,27 @@ func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
 	if t.metadata != nil {
 		t.metadata.fill(t.writer, &t.chunk.Chunk, t.record)
 	}
-	at := stream.MinTime
-	switch {
-	case t.timed:
-		at = stream.EventTime(known[t.record].Timestamp)
-	case t.eventTime != nil:
-		row := t.writer.Row()
-		if t.eventTime.IsNull(row) {
-			return &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: noEventTime}
-		}
-		if at = stream.EventTime(t.eventTime.Int64(row)); at == stream.MinTime {
-			return &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: leastTime}
-		}
+	at, err := t.timeOf(t.writer.Row(), t.chunk, t.record)
+	if err != nil {
+		return err
 	}
 	t.writer.End(at)
 	return nil
+}
+
+// timeOf is the event time of a decoded row.
+func (t *decodeTask) timeOf(row stream.Row, c *chunk, record int) (stream.EventTime, error) {
+	switch {
+	case t.timed:
+		return stream.EventTime(c.Meta[record].Timestamp), nil
+	case t.eventTime == nil:
+		return stream.MinTime, nil
+	case t.eventTime.IsNull(row):
+		return 0, &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: noEventTime}
+	}
+	at := stream.EventTime(t.eventTime.Int64(row))
+	if at == stream.MinTime {
+		return 0, &format.Error{Offset: format.NoOffset, Column: t.eventTime.Name, Reason: leastTime}
+	}
+	return at, nil
 }

@@ -36,11 +36,19 @@ type operator interface {
 	drain(all bool) bool
 }
 
+// fed is an operator that something comes to besides its input. Who brings it wakes the
+// task.
+type fed interface {
+	// takeIn takes what has come. It comes before anything else in a step.
+	takeIn() error
+}
+
 // operatorTask feeds an operator from its input.
 type operatorTask struct {
 	name   string
 	node   *node
 	op     operator
+	fed    fed     // nil: nothing comes but its input
 	keeper *keeper // nil: it keeps no state
 	check  *checkpoints
 	in     input
@@ -78,10 +86,15 @@ func (t *operatorTask) step() (outcome, error) {
 // written after each, so that results do not wait for several slices.
 func (t *operatorTask) work() (outcome, error) {
 	t.in.giveUp(t.check.given.Load())
+	t.readClock()
+	if t.fed != nil {
+		if err := t.fed.takeIn(); err != nil {
+			return outcome{}, fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
 	if !t.op.drain(false) {
 		return outcome{blocked: true}, nil
 	}
-	t.readClock()
 	for i := range stepBatches {
 		if i > 0 {
 			if t.keeper.isSlicing() {

@@ -1,9 +1,7 @@
-package main
+package cases
 
 import (
 	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/wasmstream/wasmstream/abi"
 )
-
-func hexOf(b []byte) string { return hex.EncodeToString(b) }
 
 // cutTime cuts @TIME off, if it is there.
 func cutTime(text string, time *int64) (string, error) {
@@ -27,8 +21,8 @@ func cutTime(text string, time *int64) (string, error) {
 	return rest, err
 }
 
-// numbers reads so many i64 as a payload.
-func numbers(text string, n int) ([]byte, error) {
+// times reads so many i64 as a payload.
+func times(text string, n int) ([]byte, error) {
 	words := strings.Fields(text)
 	if len(words) != n {
 		return nil, fmt.Errorf("%q: %d numbers are needed", text, n)
@@ -39,7 +33,7 @@ func numbers(text string, n int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		payload = binary.LittleEndian.AppendUint64(payload, uint64(v))
+		payload = le.AppendUint64(payload, uint64(v))
 	}
 	return payload, nil
 }
@@ -62,7 +56,7 @@ func jsonValues(text string) (values []string, err error) {
 }
 
 // readEntries reads what a state must hold: nothing for -, one row for a value, rows for a list, KEY: ROW for a map.
-func readEntries(s *abi.State, text string) (entries [][2]string, err error) {
+func readEntries(s *State, text string) (entries [][2]Hex, err error) {
 	if text == "-" {
 		return nil, nil
 	}
@@ -78,17 +72,17 @@ func readEntries(s *abi.State, text string) (entries [][2]string, err error) {
 			text = strings.TrimPrefix(text, ":")[d.InputOffset():]
 		}
 		text = strings.TrimSpace(strings.TrimPrefix(text, ","))
-		var entry [2]string
-		row, err := encodeRow(s.GetValue(), string(parts[len(parts)-1]))
+		var entry [2]Hex
+		row, err := encodeRow(s.Value, string(parts[len(parts)-1]))
 		if err != nil {
 			return nil, err
 		}
-		entry[1] = hexOf(row)
+		entry[1] = row
 		if len(parts) == 2 {
-			if row, err = encodeRow(s.GetKey(), string(parts[0])); err != nil {
+			if row, err = encodeRow(s.Key, string(parts[0])); err != nil {
 				return nil, err
 			}
-			entry[0] = hexOf(row)
+			entry[0] = row
 		}
 		entries = append(entries, entry)
 	}
@@ -96,19 +90,19 @@ func readEntries(s *abi.State, text string) (entries [][2]string, err error) {
 }
 
 // readSchema reads `TYPE NAME, TYPE NAME`.
-func readSchema(text string) (*abi.Schema, error) {
-	s := &abi.Schema{}
+func readSchema(text string) (*Schema, error) {
+	s := &Schema{}
 	for _, column := range strings.Split(text, ", ") {
 		i := strings.LastIndex(column, " ")
 		if i < 0 {
 			return nil, fmt.Errorf("column %q is not TYPE NAME", column)
 		}
-		s.Fields = append(s.Fields, &abi.Field{Type: column[:i], Name: column[i+1:]})
+		s.Fields = append(s.Fields, &Field{Type: column[:i], Name: column[i+1:]})
 	}
 	return s, nil
 }
 
-func mustSchema(text string) *abi.Schema {
+func mustSchema(text string) *Schema {
 	s, err := readSchema(text)
 	if err != nil {
 		panic(err) // the texts above are sound
@@ -117,49 +111,47 @@ func mustSchema(text string) *abi.Schema {
 }
 
 // schemaText is a schema as functions read and write it.
-func schemaText(s *abi.Schema) []byte {
+func schemaText(s *Schema) []byte {
 	var b []byte
-	for _, f := range s.GetFields() {
-		b = append(b, f.GetType()+"\t"+f.GetName()+"\n"...)
+	for _, f := range s.fields() {
+		b = append(b, f.Type+"\t"+f.Name+"\n"...)
 	}
 	return b
 }
 
-func schemaOfText(text []byte) *abi.Schema {
-	s := &abi.Schema{}
+func schemaOfText(text []byte) *Schema {
+	s := &Schema{}
 	for line := range strings.Lines(string(text)) {
 		kind, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		s.Fields = append(s.Fields, &abi.Field{Type: kind, Name: name})
+		s.Fields = append(s.Fields, &Field{Type: kind, Name: name})
 	}
 	return s
 }
 
 // schemasText is what an opening says of inputs.
-func schemasText(schemas ...*abi.Schema) (b []byte) {
+func schemasText(schemas ...*Schema) (b []byte) {
 	for _, s := range schemas {
 		if s == nil {
 			continue
 		}
 		text := schemaText(s)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+		b = le.AppendUint32(b, uint32(len(text)))
 		b = padded(append(b, text...))
 	}
 	return b
 }
 
-func padded(b []byte) []byte { return append(b, make([]byte, abi.Align(len(b))-len(b))...) }
-
 // parametersRow is the row of a function's parameters, with defaults for those that the text does not have.
-func parametersRow(f *abi.Function, text string) ([]byte, error) {
+func parametersRow(f *Function, text string) ([]byte, error) {
 	values := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(text), &values); err != nil {
 		return nil, err
 	}
-	s := &abi.Schema{}
-	for _, p := range f.GetParameters() {
-		s.Fields = append(s.Fields, &abi.Field{Name: p.GetName(), Type: p.GetType()})
-		if _, set := values[p.GetName()]; !set && p.Default != nil {
-			values[p.GetName()] = json.RawMessage(p.GetDefault())
+	s := &Schema{}
+	for _, p := range f.Parameters {
+		s.Fields = append(s.Fields, &Field{Name: p.Name, Type: p.Type})
+		if _, set := values[p.Name]; !set && p.Default != nil {
+			values[p.Name] = json.RawMessage(*p.Default)
 		}
 	}
 	all, err := json.Marshal(values)
@@ -170,13 +162,13 @@ func parametersRow(f *abi.Function, text string) ([]byte, error) {
 }
 
 // firstField is where the columns of a row begin.
-func firstField(schema *abi.Schema) int { return (len(schema.GetFields()) + 71) / 64 * 8 }
+func firstField(schema *Schema) int { return (len(schema.fields()) + 71) / 64 * 8 }
 
-func fixedBytes(schema *abi.Schema) int { return firstField(schema) + 8*len(schema.GetFields()) }
+func fixedBytes(schema *Schema) int { return firstField(schema) + 8*len(schema.fields()) }
 
-func isFixed(schema *abi.Schema) bool {
-	for _, f := range schema.GetFields() {
-		if f.GetType() == "STRING" || f.GetType() == "BYTES" {
+func isFixed(schema *Schema) bool {
+	for _, f := range schema.fields() {
+		if f.Type == "STRING" || f.Type == "BYTES" {
 			return false
 		}
 	}
@@ -184,7 +176,7 @@ func isFixed(schema *abi.Schema) bool {
 }
 
 // encodeRow lays out a JSON object as a row; columns that are absent are null.
-func encodeRow(schema *abi.Schema, text string) ([]byte, error) {
+func encodeRow(schema *Schema, text string) ([]byte, error) {
 	values := map[string]any{}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -195,7 +187,7 @@ func encodeRow(schema *abi.Schema, text string) ([]byte, error) {
 		return nil, fmt.Errorf("row %q: more than a row", text)
 	}
 	row := make([]byte, fixedBytes(schema))
-	for i, f := range schema.GetFields() {
+	for i, f := range schema.fields() {
 		v := values[f.Name]
 		delete(values, f.Name)
 		if v == nil {
@@ -213,7 +205,7 @@ func encodeRow(schema *abi.Schema, text string) ([]byte, error) {
 	return row, nil
 }
 
-func encodeField(row []byte, at int, f *abi.Field, v any) ([]byte, error) {
+func encodeField(row []byte, at int, f *Field, v any) ([]byte, error) {
 	text := fmt.Sprint(v)
 	bits, err := uint64(0), error(nil)
 	switch f.Type {
@@ -245,7 +237,7 @@ func encodeField(row []byte, at int, f *abi.Field, v any) ([]byte, error) {
 	default:
 		err = fmt.Errorf("cases know no %s", f.Type)
 	}
-	binary.LittleEndian.PutUint64(row[at:], bits)
+	le.PutUint64(row[at:], bits)
 	return row, err
 }
 
@@ -256,6 +248,6 @@ func appendValue(row []byte, at int, v []byte) []byte {
 		row[at+7] = 0x80 | byte(len(v))
 		return row
 	}
-	binary.LittleEndian.PutUint64(row[at:], uint64(len(row))<<32|uint64(len(v)))
+	le.PutUint64(row[at:], uint64(len(row))<<32|uint64(len(v)))
 	return padded(append(row, v...))
 }

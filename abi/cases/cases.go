@@ -1,13 +1,10 @@
-package main
+package cases
 
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
-
-	"github.com/wasmstream/wasmstream/abi"
 )
 
 // testCase is a case of a cases.txt, whose language udfs/README.md describes.
@@ -22,7 +19,7 @@ type testCase struct {
 // step is one op of a case.
 type step struct {
 	line    int
-	kind    abi.OpKind
+	kind    uint16
 	text    string
 	cells   []int // the op's slots
 	second  []int // of merge
@@ -31,7 +28,7 @@ type step struct {
 	owner   int // whose list and map states it has
 	begins  map[int][]byte
 	effects []wantedEffect
-	holds   []held
+	holds   []Held
 	fails   bool
 	message string
 }
@@ -57,23 +54,15 @@ type element struct {
 
 // wantedEffect is an effect that an op must have.
 type wantedEffect struct {
-	kind    abi.EffectKind
+	kind    uint32
 	aux     uint32
 	payload []byte
 }
 
-// held is what a state must hold after an op: a cell, or the entries of a list or map.
-type held struct {
-	Cell    *int        `json:"cell,omitempty"`
-	Owner   int         `json:"owner,omitempty"`
-	State   int         `json:"state,omitempty"`
-	Entries [][2]string `json:"entries"`
-}
-
 // reader reads a cases.txt line by line.
 type reader struct {
-	m     *abi.Manifest
-	f     *abi.Function
+	m     *Manifest
+	f     *Function
 	cases []testCase
 	now   setting
 }
@@ -88,18 +77,15 @@ type setting struct {
 	start, end       int64
 	elements         []element
 	merged           [][2]int64
-	input, second    *abi.Schema // what they are where the manifest has any
-	opened           string      // the parameters
+	input, second    *Schema // what they are where the manifest has any
+	opened           string  // the parameters
 	cellOf           map[string]int
 	owners           map[string]int
 }
 
-// readCases reads a cases.txt, rows laid out by the functions' schemas.
-func readCases(path string, m *abi.Manifest) ([]testCase, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+// Vectors makes vectors of a cases.txt: of each case one with as many ops in a frame as can be, and one with a frame for
+// each op, since a function must not notice the difference.
+func Vectors(m *Manifest, text []byte) ([]Vector, error) {
 	r := &reader{m: m}
 	for i, line := range strings.Split(string(text), "\n") {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -107,16 +93,44 @@ func readCases(path string, m *abi.Manifest) ([]testCase, error) {
 			continue
 		}
 		if err := r.line(i+1, word, rest); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
-	return r.cases, r.finish()
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	var list []Vector
+	for i := range r.cases {
+		list = append(list, r.cases[i].vectors(m.Functions[r.cases[i].function])...)
+	}
+	return list, nil
+}
+
+// vectors are those of a case.
+func (c *testCase) vectors(f *Function) []Vector {
+	l := layout{f: f, c: c}
+	v := Vector{Name: c.name, Function: c.function}
+	last := &c.open
+	if len(c.steps) > 0 {
+		last = &c.steps[len(c.steps)-1]
+	}
+	if last.fails {
+		v.Fault, v.Message = "failed", last.message
+	}
+	v.Frames = l.frames(len(c.steps))
+	if len(c.steps) == 0 {
+		return []Vector{v}
+	}
+	single := v
+	single.Name += " (a frame for each op)"
+	single.Frames = l.frames(1)
+	return []Vector{v, single}
 }
 
 func (r *reader) line(number int, word, rest string) error {
 	switch {
 	case word == "function":
-		i := r.m.FunctionIndex(rest)
+		i := r.m.functionIndex(rest)
 		if i < 0 {
 			return fmt.Errorf("no function %q in the manifest", rest)
 		}
@@ -130,7 +144,7 @@ func (r *reader) line(number int, word, rest string) error {
 		r.now = setting{
 			c: &testCase{name: rest, function: r.now.index}, index: r.now.index, opened: "{}",
 			watermark: math.MinInt64, start: math.MinInt64, end: math.MinInt64,
-			input: r.f.GetInput(), second: r.f.GetSecondInput(), cellOf: map[string]int{}, owners: map[string]int{},
+			input: r.f.Input, second: r.f.SecondInput, cellOf: map[string]int{}, owners: map[string]int{},
 		}
 		return err
 	case r.now.c == nil:
@@ -146,11 +160,11 @@ func (r *reader) finish() (err error) {
 		return nil
 	}
 	open := &c.open
-	open.kind, open.text = abi.OpOpen, "open"
+	open.kind, open.text = opOpen, "open"
 	if open.row, err = parametersRow(r.f, r.now.opened); err != nil {
 		return fmt.Errorf("case %s: %w", c.name, err)
 	}
-	if r.f.GetInput().GetAny() || r.f.GetSecondInput().GetAny() {
+	if r.f.Input.any() || r.f.SecondInput.any() {
 		open.context = &caseContext{schemas: schemasText(r.now.input, r.now.second)}
 	}
 	r.cases = append(r.cases, *c)
@@ -187,8 +201,8 @@ func (r *reader) inCase(number int, word, rest string) (err error) {
 		n.merged = append(n.merged, w)
 	case "key":
 		n.key, n.keyRow = rest, nil
-		if len(r.f.GetKey().GetFields()) > 0 {
-			n.keyRow, err = encodeRow(r.f.GetKey(), rest)
+		if len(r.f.Key.fields()) > 0 {
+			n.keyRow, err = encodeRow(r.f.Key, rest)
 		}
 	case "element", "second-element":
 		return r.element(word, rest)
@@ -213,7 +227,7 @@ func (r *reader) schemaAnswer(rest string) error {
 	}
 	_, text, _ := strings.Cut(rest, " ")
 	s, err := readSchema(text)
-	r.now.c.open.effects = append(r.now.c.open.effects, wantedEffect{kind: abi.EffectSchema, aux: output, payload: schemaText(s)})
+	r.now.c.open.effects = append(r.now.c.open.effects, wantedEffect{kind: effectSchema, aux: output, payload: schemaText(s)})
 	return err
 }
 
@@ -244,8 +258,8 @@ func (n *setting) cell(name string) int {
 
 // group is the cells of an op's states.
 func (r *reader) group(start, end int64) (cells []int) {
-	for _, s := range r.f.GetStates() {
-		if !s.InSlot() || s.ScopeOrDefault() == abi.ScopeBroadcast {
+	for _, s := range r.f.States {
+		if !s.inSlot() || s.isBroadcast() {
 			continue
 		}
 		cells = append(cells, r.now.cell(r.cellName(s, start, end)))
@@ -253,17 +267,17 @@ func (r *reader) group(start, end int64) (cells []int) {
 	return cells
 }
 
-func (r *reader) cellName(s *abi.State, start, end int64) string {
-	if s.ScopeOrDefault() == abi.ScopeWindow {
-		return fmt.Sprint(s.GetName(), " of ", r.now.key, start, end)
+func (r *reader) cellName(s *State, start, end int64) string {
+	if s.scope() == "window" {
+		return fmt.Sprint(s.Name, " of ", r.now.key, start, end)
 	}
-	return s.GetName() + " of " + r.now.key
+	return s.Name + " of " + r.now.key
 }
 
 // forget takes away what a window's states hold: the next op of the window gets new cells.
 func (r *reader) forget(start, end int64) {
-	for _, s := range r.f.GetStates() {
-		if s.ScopeOrDefault() == abi.ScopeWindow {
+	for _, s := range r.f.States {
+		if s.scope() == "window" {
 			delete(r.now.cellOf, r.cellName(s, start, end))
 		}
 	}
@@ -271,16 +285,16 @@ func (r *reader) forget(start, end int64) {
 
 func (r *reader) state(last *step, rest string) error {
 	name, rest, _ := strings.Cut(rest, " ")
-	i := slices.IndexFunc(r.f.GetStates(), func(s *abi.State) bool { return s.GetName() == name })
+	i := slices.IndexFunc(r.f.States, func(s *State) bool { return s.Name == name })
 	if i < 0 {
 		return fmt.Errorf("the function has no state %q", name)
 	}
-	s := r.f.GetStates()[i]
-	h := held{State: i, Owner: r.owner(s.ScopeOrDefault() == abi.ScopeBroadcast), Entries: [][2]string{}}
-	if s.InSlot() {
+	s := r.f.States[i]
+	h := Held{State: i, Owner: r.owner(s.isBroadcast()), Entries: [][2]Hex{}}
+	if s.inSlot() {
 		// Of a window whose states were taken away, it is a cell that no op had.
 		c := r.now.cell(r.cellName(s, r.now.start, r.now.end))
-		h = held{Cell: &c, Entries: h.Entries}
+		h = Held{Cell: &c, Entries: h.Entries}
 	}
 	entries, err := readEntries(s, rest)
 	h.Entries = append(h.Entries, entries...)
@@ -309,7 +323,7 @@ func (r *reader) slot(last *step, rest string) error {
 	_, used := r.now.cellOf[number]
 	c := r.now.cell(number)
 	if used {
-		last.holds = append(last.holds, held{Cell: &c, Entries: [][2]string{{"", hexOf(row)}}})
+		last.holds = append(last.holds, Held{Cell: &c, Entries: [][2]Hex{{nil, row}}})
 		return nil
 	}
 	if r.now.c.open.begins == nil {
