@@ -119,6 +119,8 @@ func particular() (list []unruly) {
 	add("enrich", abi.OpOnRecord, abi.FaultBadAnswer, 95)
 	add("enrich", abi.OpOnAnswer, abi.FaultBadEffect, 95)
 	add("map", abi.OpOnRecord, abi.FaultBadState, 60)
+	add("map", abi.OpOnRecord, abi.FaultOutOfFuel, 112)
+	add("process", abi.OpOnTimer, abi.FaultOutOfFuel, 112)
 	return list
 }
 
@@ -382,7 +384,7 @@ func loadUnruly(t *testing.T) *sandbox.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := sandbox.NewEngine(context.Background(), sandbox.Options{MemoryPagesMax: 64})
+	e, err := sandbox.NewEngine(context.Background(), sandbox.Options{MemoryPagesMax: 64, FuelPerCall: 10_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}
