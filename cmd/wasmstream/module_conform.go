@@ -56,12 +56,14 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 	found := &conformity{File: c.File, Played: []string{}, Absent: []string{}, Failures: []conformance.Result{}}
 	var offered []string
 	for _, s := range suites {
+		for _, f := range s.Manifest.GetFunctions() {
+			offered = append(offered, f.GetName())
+		}
+	}
+	for _, s := range conformance.Choose(suites, module.Manifest()) {
 		report, err := s.Run(module)
 		if err != nil {
 			return &fileError{c.File, err}
-		}
-		for _, f := range s.Manifest.GetFunctions() {
-			offered = append(offered, f.GetName())
 		}
 		found.add(report)
 	}
