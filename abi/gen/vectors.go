@@ -45,7 +45,7 @@ type vectorFrame struct {
 }
 
 // suites are the guests with cases.
-var suites = []string{"delays", "roles", "stores"}
+var suites = []string{"delays", "roles", "stores", "lookup"}
 
 // languagesOf are those that a suite is written in: its folders.
 func languagesOf(root, suite string) (languages []string) {

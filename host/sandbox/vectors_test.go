@@ -13,7 +13,7 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	for _, file := range []string{"delays.json", "roles.json", "stores.json", "misbehaving.json"} {
+	for _, file := range []string{"delays.json", "roles.json", "stores.json", "lookup.json", "misbehaving.json"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "abi", "next", "vectors", file))
 		if err != nil {
 			t.Fatal(err)
