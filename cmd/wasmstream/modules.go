@@ -50,8 +50,9 @@ type modules struct {
 	engine  *sandbox.Engine // nil until a module is compiled
 	wasm    map[string][]byte
 	loaded  map[string]*sandbox.Module
-	refused bool   // whether one was refused, for the exit code
-	job     string // the job file, for messages
+	refused bool      // whether one was refused, for the exit code
+	job     string    // the job file, for messages
+	record  *recorder // nil: nothing is recorded
 }
 
 func newModules(e *Env, o sandbox.Options) *modules {
@@ -175,9 +176,13 @@ func (m *modules) Guest(f *job.Function) (runtime.Guest, error) {
 		return nil, err
 	}
 	log := m.log.With("module", f.Module.Name)
-	return module.Instantiate(context.Background(), sandbox.InstanceOptions{
+	instance, err := module.Instantiate(context.Background(), sandbox.InstanceOptions{
 		Log: func(level int, message string) { log.Log(context.Background(), slogLevel(level), message) },
 	})
+	if err != nil {
+		return nil, err
+	}
+	return m.record.wrap(instance, f)
 }
 
 // Outputs opens a function whose input is any, for job.Options: it runs in the sandbox.

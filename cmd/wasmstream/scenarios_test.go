@@ -33,7 +33,7 @@ func scenarios(t *testing.T) string {
 	for name, text := range map[string]string{
 		"a.scenario":                     strings.Replace(scenarioText, "SUM", "1", 1),
 		"b/b.scenario":                   strings.Replace(scenarioText, "SUM", "2", 1),
-		"b/later.scenario":               strings.Replace(scenarioText, "tumbling: {size: 10ms}", "wasm: m.assign", 1),
+		"b/refused.scenario":             strings.Replace(scenarioText, "tumbling: {size: 10ms}", "wasm: m.assign", 1),
 		"b/note.txt":                     "no scenario",
 		"b/restart-sensitive/c.scenario": strings.Replace(scenarioText, "SUM", "1", 1),
 		"broken/d.scenario":              strings.Replace(scenarioText, "watermark in", "watermark", 1),
@@ -63,7 +63,7 @@ func TestScenarios(t *testing.T) {
 
 	o = run(t, folder, "test", "b", "a.scenario")
 	o.expect(t, 1)
-	o.expectStdout(t, failedSum+"b/later.scenario:8: error: steps.sums.window.wasm: wasm is not offered yet\n2 passed, 2 failed\n")
+	o.expectStdout(t, failedSum+"b/refused.scenario:8: error: steps.sums.window.wasm: There is no module \"m\": the job's modules declare none\n2 passed, 2 failed\n")
 
 	o = run(t, folder, "test", "--restart-every", "--batch=3", "--parallelism=2", "--fresh-instance", "a.scenario", "b/restart-sensitive", "b/restart-sensitive/c.scenario")
 	o.expect(t, 0)
@@ -148,7 +148,8 @@ func TestBadScenarioArguments(t *testing.T) {
 		"test b/note.txt/x":                  "b/note.txt/x: ",
 		"test --state=disk a.scenario":       "--state disk is not offered yet",
 		"test --state=tape a.scenario":       "--state",
-		"test --wasm-twins=go a.scenario":    "--wasm-twins=go is not offered yet",
+		"test --wasm-twins=go a.scenario":    "there is no testdata/wasm/twins-go.wasm in this folder or above it",
+		"test --wasm-twins=java a.scenario":  "--wasm-twins",
 		"test --batch=-1 a.scenario":         "batch is -1; choose from 1 to 1048576",
 		"test --update --batch=3 a.scenario": "leave the batch out",
 	} {

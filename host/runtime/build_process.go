@@ -63,11 +63,8 @@ func (b *builder) process(s *job.Step, n *node, _ *StepStats) (operator, *keeper
 
 // callsStates is an instance whose module may call the host for states.
 type callsStates interface {
-	CallStates(StateCalls)
+	CallStates(sandbox.StateCalls)
 }
-
-// StateCalls is what a module's host calls on states do; *process.States has them.
-type StateCalls = sandbox.StateCalls
 
 // processSides sets what the operator knows of its inputs.
 func (o *processOperator) processSides(s *job.Step) {

@@ -93,7 +93,7 @@ func (g *guest) open(parameters stream.Row) error {
 	if err != nil {
 		return g.failed(fmt.Errorf("opening it: %w", err))
 	}
-	if len(effects) > 0 {
+	if len(effects) > 0 && schemas == nil {
 		return g.failed(g.fault(abi.FaultBadAnswer, "it answered its opening with %d bytes of effects; none are allowed", len(effects)))
 	}
 	return nil

@@ -100,8 +100,11 @@ type contents interface {
 }
 
 func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error) {
-	if o.phases != nil {
+	switch {
+	case o.core.Asks():
 		return o.phasedRows(s, b, from, to)
+	case o.core.IsAssigned():
+		return o.assignedRows(s, b, from, to)
 	}
 	for i := from; i < to; i++ {
 		if o.isFull() {
@@ -150,8 +153,10 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) err
 	if err != nil {
 		return err
 	}
-	if err := o.assign(e); err != nil {
-		return err
+	if !o.core.IsAssigned() {
+		if err := o.assign(e); err != nil {
+			return err
+		}
 	}
 	home, quiet := o.home()
 	if quiet && o.backend.Noted(o.ref(home)) {

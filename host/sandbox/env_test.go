@@ -42,6 +42,15 @@ var traces = []trace{
 	{"fail past the end", "fail", []uint64{maxU32, maxU32}, nil,
 		"fail(4294967295, 4294967295) stops: bad-pointer: wasmstream.fail got 4294967295 bytes at 4294967295, which is outside its memory of 65536 bytes"},
 
+	{"state_get without states", "state_get", []uint64{0, 0, 8, 2, 16, 8}, nil,
+		"state_get(0, 0, 8, 2, 16, 8) stops: bad-state: wasmstream.state_get was called, and the function has no state"},
+	{"state_put without states", "state_put", []uint64{0, 0, 8, 2, 16, 8}, nil,
+		"state_put(0, 0, 8, 2, 16, 8) stops: bad-state: wasmstream.state_put was called, and the function has no state"},
+	{"state_delete without states", "state_delete", []uint64{0, 0, 8, 2}, nil,
+		"state_delete(0, 0, 8, 2) stops: bad-state: wasmstream.state_delete was called, and the function has no state"},
+	{"state_scan without states", "state_scan", []uint64{0, 0, 8, 2, 16, 8}, nil,
+		"state_scan(0, 0, 8, 2, 16, 8) stops: bad-state: wasmstream.state_scan was called, and the function has no state"},
+
 	{"args_sizes_get", "args_sizes_get", []uint64{8, 16}, nil, "args_sizes_get(8, 16) = 0\n  8: 00000000\n  16: 00000000"},
 	{"args_sizes_get past the end", "args_sizes_get", []uint64{8, beyond}, nil, "args_sizes_get(8, 1048576) = 21\n  8: 00000000"},
 	{"args_get", "args_get", []uint64{8, 16}, nil, "args_get(8, 16) = 0"},
@@ -135,6 +144,7 @@ func (c trace) run(t *testing.T, g *guest) string {
 	fmt.Fprintf(&out, "%s(%s)", c.function, strings.ReplaceAll(strings.Trim(fmt.Sprint(c.arguments), "[]"), " ", ", "))
 	stack := append(slices.Clone(c.arguments), 0)
 	g.random = randomSeed
+	g.meters.fuel.Set(1 << 40)
 	stopped := recovered(func() { f.call(g.Instance, stack) })
 	switch {
 	case stopped != nil:

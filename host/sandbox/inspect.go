@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/sandbox/meter"
 )
 
 // Info is what a module shows of itself without running.
@@ -54,7 +55,7 @@ type CustomSection struct {
 // Inspect reads a module without running or compiling it. The error is nil if
 // the module may be loaded, else a RefusedError; Info then holds what was read
 // up to the refusal. Inspect never takes a module whose decoding could harm the
-// host; the engine's validation of its code follows in Load.
+// host; whether its code is valid is for Load to find out.
 func Inspect(wasm []byte, options Options) (Info, error) {
 	if err := options.Validate(); err != nil {
 		return Info{}, err
@@ -75,6 +76,7 @@ func inspect(wasm []byte, options Options, needManifest bool) (Info, *RefusedErr
 		s.checkImports()
 		s.checkMarker(info)
 		s.checkExports()
+		s.checkReserved()
 		s.checkManifest(&info, needManifest)
 	}
 	return info, s.err
@@ -205,6 +207,16 @@ func (s *scanner) checkExports() {
 		}
 		if got := s.signatureOf(index); got != want.signature {
 			s.refuse(RefusedExport, e.offset, "it exports %s as %s; its signature must be %s", want.name, s.spelt(index), want.signature)
+		}
+	}
+}
+
+// checkReserved keeps the names of meters free.
+func (s *scanner) checkReserved() {
+	for _, e := range s.exports {
+		if strings.HasPrefix(string(e.name), meter.Reserved) {
+			s.refuse(RefusedExport, e.offset, "it exports %s; names that begin with %s are the host's", show(e.name), meter.Reserved)
+			return
 		}
 	}
 }

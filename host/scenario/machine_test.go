@@ -9,6 +9,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/guest/guesttest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
+	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/scenario"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -65,11 +66,11 @@ func numberOf(r stream.Row) any {
 // machine is an instance.
 type machine struct {
 	guesttest.Instance
-	states runtime.StateCalls
+	states sandbox.StateCalls
 }
 
 // CallStates takes the host's calls.
-func (m *machine) CallStates(s runtime.StateCalls) { m.states = s }
+func (m *machine) CallStates(s sandbox.StateCalls) { m.states = s }
 
 // newMachine makes one whose states are as those of the function are.
 func newMachine(f *job.Function) *machine {
@@ -132,6 +133,7 @@ func (s *step) onTimer() {
 		name = "clock"
 	}
 	value, _ := numberOf(s.o.State(s.at["v"])).(int64)
+	s.touch(s.at["v"])
 	s.emit(name, s.o.Time(), value)
 	if value > 0 {
 		s.o.SetState(s.at["v"], rowOf(number, value-1))
@@ -149,6 +151,7 @@ func (s *step) perform(what string, n, x int64) {
 		o.SetState(v, nil)
 	case "add":
 		old, _ := numberOf(o.State(v)).(int64)
+		s.touch(v)
 		o.SetState(v, rowOf(number, old+n))
 	case "get":
 		s.read(v)
@@ -158,6 +161,7 @@ func (s *step) perform(what string, n, x int64) {
 		o.SetState(s.at["t"], rowOf(texts, fmt.Sprint("a text that is long ", n)))
 	case "read":
 		s.emit("read", int64(len(o.State(s.at["t"]))), nil)
+		s.touch(s.at["t"])
 	case "event timer", "clock timer":
 		o.SetTimer(domainOf(what), n)
 	case "no event timer", "no clock timer":
@@ -183,12 +187,12 @@ func domainOf(what string) uint32 {
 }
 
 func (s *step) read(v int) {
-	value := s.o.State(v)
-	s.emit("get", numberOf(value), nil)
-	if value != nil {
-		s.o.Effect(abi.EffectTouch, s.o.Slot+uint32(v), nil)
-	}
+	s.emit("get", numberOf(s.o.State(v)), nil)
+	s.touch(v)
 }
+
+// touch says that a slot was read.
+func (s *step) touch(v int) { s.o.Effect(abi.EffectTouch, s.o.Slot+uint32(v), nil) }
 
 // called are the ops on states that are reached by host calls: those of the map m, the
 // list l and the broadcast state b.

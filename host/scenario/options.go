@@ -20,6 +20,9 @@ type Options struct {
 	// Parallelism replaces the job's; at most as many as it has key groups. 0: the
 	// job's own.
 	Parallelism int
+	// Rescale is the parallelism after each restart and restore, in turn; none: it
+	// stays.
+	Rescale []int
 	// RestartEvery restarts the job after every action and then gives it the same
 	// watermarks and the same idleness again.
 	RestartEvery bool
@@ -60,6 +63,11 @@ func (o *Options) Validate() error {
 	}
 	if o.Parallelism < 0 || o.Parallelism > ParallelismMax {
 		wrong("parallelism is %d; choose from 1 to %d", o.Parallelism, ParallelismMax)
+	}
+	for i, n := range o.Rescale {
+		if n < 1 || n > ParallelismMax {
+			wrong("rescale %d is %d; choose from 1 to %d", i, n, ParallelismMax)
+		}
 	}
 	if o.Update && o.Batch > 1 {
 		wrong("an update hands over one record at a time, to know which one a line is due to: leave the batch out")

@@ -115,8 +115,21 @@ type runner struct {
 	store       checkpoint.Store            // of this run's checkpoints
 	checkpoints map[string]checkpoint.Store // each with the one of that name
 	dropped     map[string]int64            // late records by step, in the jobs before this one
+	lives       int                         // of the job so far
 	received    []received                  // because of the present action
 	batch       stream.Batch                // scratch: what is sent
+}
+
+// nextPlan is the plan of the job's next life.
+func (r *runner) nextPlan() *job.Job {
+	lives := r.lives
+	r.lives++
+	if lives == 0 || len(r.o.Rescale) == 0 {
+		return r.plan
+	}
+	plan := *r.plan
+	plan.Parallelism = min(r.o.Rescale[(lives-1)%len(r.o.Rescale)], plan.MaxParallelism)
+	return &plan
 }
 
 // start builds the job, from a checkpoint or anew (nil). A job that was restored
@@ -130,7 +143,7 @@ func (r *runner) start(from *checkpoint.Manifest) error {
 	c := runtime.Config{Decoders: 1, Clock: r.clock, Scripted: true, Collect: r.collect, Guest: r.modules.guest}
 	c.Limits.BatchRows = r.o.Batch
 	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery}
-	if r.job, err = runtime.New(r.plan, c); err != nil {
+	if r.job, err = runtime.New(r.nextPlan(), c); err != nil {
 		r.job = nil
 		return err
 	}

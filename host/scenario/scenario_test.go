@@ -118,7 +118,7 @@ func TestScenarios(t *testing.T) {
 				o := options()
 				o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
 				if batch == 3 {
-					o.Guest = fresh
+					o.Guest, o.Rescale = fresh, []int{3, 1, 5, 2}
 				}
 				t.Run(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d", restart, batch, parallelism), func(t *testing.T) {
 					for _, path := range paths {

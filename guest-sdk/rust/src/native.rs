@@ -9,14 +9,23 @@ use std::ops::Bound;
 /// Entries of states, in the order of their keys' bytes; of a list the key is the position, big-endian to be in order.
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// What is to be known of a state.
+pub(crate) struct Kind {
+    pub(crate) list: bool,
+    pub(crate) scope: String,
+}
+
+/// A key, and a window of it, as the test names them.
+type Owner = (String, String);
+
 #[derive(Default)]
 struct Host {
     lines: Vec<(Level, String)>,
-    /// By what the state is of, as the test names it, and by the state's index.
-    states: BTreeMap<(Vec<u8>, u32), Entries>,
+    /// By what the state is of, and by its index.
+    states: BTreeMap<(Owner, u32), Entries>,
     /// What each op of the frame is of.
-    owners: Vec<Vec<u8>>,
-    lists: Vec<u32>,
+    owners: Vec<Owner>,
+    kinds: Vec<Kind>,
 }
 
 thread_local! {
@@ -28,14 +37,24 @@ pub fn logged() -> Vec<(Level, String)> {
     HOST.with(|h| std::mem::take(&mut h.borrow_mut().lines))
 }
 
-/// Forgets all states, and says which of the function's are lists.
-pub(crate) fn begin(lists: Vec<u32>) {
-    HOST.with(|h| *h.borrow_mut() = Host { lists, ..Host::default() });
+/// Forgets all states, and says what those of the function are.
+pub(crate) fn begin(kinds: Vec<Kind>) {
+    HOST.with(|h| *h.borrow_mut() = Host { kinds, ..Host::default() });
 }
 
-/// Says of which key or window each op of the next frame is; "" where there is none.
-pub(crate) fn owners(owners: Vec<Vec<u8>>) {
+/// Says of which key and window each op of the next frame is.
+pub(crate) fn owners(owners: Vec<Owner>) {
     HOST.with(|h| h.borrow_mut().owners = owners);
+}
+
+/// The entries of a state; the keys of a list's are empty.
+pub(crate) fn entries(owner: &Owner, state: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
+    HOST.with(|h| {
+        let host = h.borrow();
+        let is_list = host.kinds[state as usize].list;
+        let key = |k: &Vec<u8>| if is_list { Vec::new() } else { k.clone() };
+        host.states.get(&(owner.clone(), state)).map_or(Vec::new(), |e| e.iter().map(|(k, v)| (key(k), v.clone())).collect())
+    })
 }
 
 pub(crate) fn log(level: Level, line: &str) {
@@ -45,9 +64,14 @@ pub(crate) fn log(level: Level, line: &str) {
 fn with<R>(op: u32, state: u32, f: impl FnOnce(&mut Entries, bool) -> R) -> R {
     HOST.with(|h| {
         let host = &mut *h.borrow_mut();
-        let owner = host.owners.get(op as usize).cloned().unwrap_or_default();
-        let is_list = host.lists.contains(&state);
-        f(host.states.entry((owner, state)).or_default(), is_list)
+        let (key, window) = host.owners[op as usize].clone();
+        let kind = &host.kinds[state as usize];
+        let owner = match kind.scope.as_str() {
+            "broadcast" => Owner::default(),
+            "window" => (key, window),
+            _ => (key, String::new()),
+        };
+        f(host.states.entry((owner, state)).or_default(), kind.list)
     })
 }
 

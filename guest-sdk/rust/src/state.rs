@@ -64,9 +64,12 @@ macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident < $($parameter:ident),* >, $kind:literal, $in_slot:literal, $key:expr;)*) => {$(
         $(#[$doc])*
         pub struct $name<$($parameter),*> {
-            /// Its slot among the function's, and its index in the manifest.
+            /// Its slot among the function's, and its index in the manifest. (Kinds of state need one of them or the other.)
+            #[allow(dead_code)]
             pub(crate) slot: u32,
+            #[allow(dead_code)]
             pub(crate) index: u32,
+            #[allow(dead_code)]
             pub(crate) tells_reads: bool,
             of: PhantomData<fn() -> ($($parameter,)*)>,
         }

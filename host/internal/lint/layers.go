@@ -28,8 +28,9 @@ var layers = []layer{
 	// L0: vocabulary and contracts.
 	{"host/stream", onHost, 0},
 	{"abi", onHost, 0},
-	{"abi/gen", onHost, 1},
 	{"abi/conform", onHost, 1},
+	{"abi/cases", onHost, 1},
+	{"abi/gen", onHost, 2},
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
 	// L1: siblings.
@@ -39,6 +40,8 @@ var layers = []layer{
 	{"host/state/*", onHost, 3},
 	{"host/checkpoint", onHost, 2},
 	{"host/checkpoint/*", onHost, 3},
+	{"host/sandbox/opcode", onHost, 0},
+	{"host/sandbox/meter", onHost, 1},
 	{"host/sandbox", onHost, 2},
 	{"host/connector/*", onHost, 2},
 	{"host/format/*", onHost, 2},
@@ -55,6 +58,7 @@ var layers = []layer{
 	{"bench", onHost, 9},
 
 	{"guest-sdk/go/internal/raw", inGuest, 0},
+	{"guest-sdk/go/internal/cases", inGuest, 1},
 	{"guest-sdk/go", inGuest, 1},
 	{"guest-sdk/go/wasmstreamtest", inGuest, 2},
 	{"udfs/*/go", inGuest, 3},

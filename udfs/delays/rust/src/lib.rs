@@ -64,3 +64,8 @@ fn include(acc: &mut RowMut<Totals>, sum: i64, longest: i32) {
 module! {
     "delays" => Aggregate(Delays),
 }
+
+#[test]
+fn cases() {
+    wasmstream::testing::run(FUNCTIONS, include_str!("../../cases.txt"));
+}

@@ -48,3 +48,8 @@ module! {
     "written" => Encode(records::Written),
     "present" => Filter(records::Present),
 }
+
+#[test]
+fn cases() {
+    wasmstream::testing::run(FUNCTIONS, include_str!("../../cases.txt"));
+}
