@@ -149,3 +149,25 @@ func TestMetersCannotBeReached(t *testing.T) {
 		t.Errorf("a reserved name: %v", err)
 	}
 }
+
+// TestValidateLooksAtTheOriginal pins how the engine is made to validate without
+// compiling: what is invalid is found, and what is valid is not refused because the
+// context is over.
+func TestValidateLooksAtTheOriginal(t *testing.T) {
+	m := &Module{name: "guest", options: Options{}.withDefaults()}
+	for name, body := range map[string][]byte{
+		"wrong types": code(i64(1), i32(1), opI32Add, opDrop),
+		"a refill":    code(i64(1), opGlobalSet, 0),
+	} {
+		b := goodModule()
+		b.funcs = append(b.funcs, buildFunc{body: body})
+		if err := m.validate(b.bytes()); err == nil || !strings.Contains(err.Error(), "its code is not valid") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, wasm := range [][]byte{richModule(), guestBytes(t, "delays-go.wasm")} {
+		if err := m.validate(wasm); err != nil {
+			t.Errorf("a valid module: %v", err)
+		}
+	}
+}
