@@ -84,7 +84,7 @@ func (c *ConformCommand) load(e *Env) (m testModule, closeAll func() error, err 
 	if err != nil {
 		return m, nil, &exitError{exitBadInput, &fileError{c.File, err}}
 	}
-	engine, err := sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir()})
+	engine, err := sandbox.NewEngine(e.Context, c.options(e))
 	if err != nil {
 		return m, nil, err
 	}

@@ -58,6 +58,7 @@ const (
 	opCall         = 0x10
 	opCallIndirect = 0x11
 	opDrop         = 0x1a
+	opLocalSet     = 0x21
 	opLocalGet     = 0x20
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24

@@ -44,6 +44,11 @@
 //
 // I. Memory that a guest may grow into is reserved once and never moves.
 //
+// J. What runs is not the module but the module with meters in it (package meter),
+// and only after the engine found the original valid. Each call has a budget of fuel,
+// host functions charge to it for what they do, and what a number from the guest
+// makes them do they charge before they do it.
+//
 // # Caveats
 //
 // An endless guest is not stopped, and how long a module takes to compile is

@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/sandbox/meter"
 )
 
 // features are the parts of Wasm that a module may use. Reference types stay off,
@@ -54,12 +55,15 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	info, refused := inspect(wasm, e.options, needManifest)
+	info, quick, refused := inspect(wasm, e.options, needManifest)
 	if refused != nil {
 		refused.Module = name
 		return nil, refused
 	}
-	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1}
+	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1, isQuick: quick}
+	if err := m.compileApart(ctx, wasm); err != nil {
+		return nil, err
+	}
 	if err := m.compile(wasm); err != nil {
 		return nil, err
 	}
@@ -93,8 +97,8 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// compile fills in the engine's part of a module, with the cache on disk if that
-// works and without it if not.
+// compile validates a module, puts meters into it, and fills in the engine's part of
+// it, with the cache on disk if that works and without it if not.
 func (m *Module) compile(wasm []byte) error {
 	if m.options.CacheDir != "" && len(wasm) >= m.options.CacheBytesMin {
 		err := m.compileCached(wasm)
@@ -103,20 +107,53 @@ func (m *Module) compile(wasm []byte) error {
 		}
 		// Either the module is invalid, and then the next attempt says so, or the
 		// cache failed, and then the next attempt does without.
-		if again := m.compileWith(wasm, nil); again != nil {
+		if again := m.compileAnew(wasm); again != nil {
 			return again
 		}
 		m.options.Log(abi.LogWarn, fmt.Sprintf("the cache of compiled code in %s is not used for module %q: %v", m.options.CacheDir, m.name, err))
 		return nil
 	}
-	return m.compileWith(wasm, nil)
+	return m.compileAnew(wasm)
+}
+
+func (m *Module) compileAnew(wasm []byte) error {
+	if err := m.validate(wasm); err != nil {
+		return err
+	}
+	metered, err := m.metered(wasm)
+	if err != nil {
+		return err
+	}
+	return m.compileWith(metered, nil)
+}
+
+// metered is what runs in place of a module (see package meter).
+func (m *Module) metered(wasm []byte) ([]byte, error) {
+	if m.options.unmetered {
+		return wasm, nil
+	}
+	metered, err := meter.Rewrite(wasm)
+	if err != nil {
+		return nil, m.invalid(err)
+	}
+	return metered, nil
 }
 
 // compileCached opens the module's part of the cache, compiles with it, and seals
-// what that has written.
+// what that has written. What is there was written after the module had been found
+// valid.
 func (m *Module) compileCached(wasm []byte) error {
 	dir := cacheEntryDir(m.options.CacheDir, m.digest)
 	sealed, err := dropUnsealed(dir)
+	if err != nil {
+		return err
+	}
+	if len(sealed) == 0 {
+		if err := m.validate(wasm); err != nil {
+			return err
+		}
+	}
+	metered, err := m.metered(wasm)
 	if err != nil {
 		return err
 	}
@@ -124,7 +161,7 @@ func (m *Module) compileCached(wasm []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := m.compileWith(wasm, cache); err != nil {
+	if err := m.compileWith(metered, cache); err != nil {
 		return errors.Join(err, cache.Close(context.Background()))
 	}
 	if err := seal(dir, sealed); err != nil {
@@ -133,11 +170,36 @@ func (m *Module) compileCached(wasm []byte) error {
 	return nil
 }
 
+// validate has the engine validate a module without compiling it: compiling ends at
+// once where the context is over, if it is done by several workers, and comes after
+// validation. That belongs to the version of the engine; a test holds it.
+func (m *Module) validate(wasm []byte) error {
+	ctx, cancel := context.WithCancel(experimental.WithCompilationWorkers(context.Background(), 2))
+	cancel()
+	runtime := wazero.NewRuntimeWithConfig(ctx, m.config())
+	compiled, err := compileModule(ctx, runtime, wasm)
+	if compiled != nil {
+		err = compiled.Close(ctx) // it has no functions, so that nothing was left to end
+	}
+	_ = runtime.Close(ctx)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return m.invalid(err)
+}
+
+func (m *Module) config() wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(m.options.MemoryPagesMax).WithDebugInfoEnabled(false)
+}
+
+func (m *Module) invalid(err error) error {
+	return &RefusedError{Module: m.name, Kind: RefusedInvalid, Reason: err.Error(), Offset: -1}
+}
+
 // compileWith makes the module's runtime, with the host functions that it
 // imports, and compiles it. A cache belongs to one runtime only (invariant G).
 func (m *Module) compileWith(wasm []byte, cache wazero.CompilationCache) error {
-	config := wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(m.options.MemoryPagesMax).
-		WithDebugInfoEnabled(false)
+	config := m.config()
 	if cache != nil {
 		config = config.WithCompilationCache(cache)
 	}
@@ -146,15 +208,24 @@ func (m *Module) compileWith(wasm []byte, cache wazero.CompilationCache) error {
 	compiled, err := compileIn(ctx, runtime, wasm, m.info.Imports)
 	if err != nil {
 		_ = runtime.Close(ctx) // the error that matters is the compiler's
-		return &RefusedError{Module: m.name, Kind: RefusedInvalid, Reason: err.Error(), Offset: -1}
+		return m.invalid(err)
 	}
 	m.runtime, m.cache, m.compiled = runtime, cache, compiled
 	return nil
 }
 
-// compileIn runs the engine's decoder and compiler, whose panics would be bugs
+// compileIn compiles a module and links it.
+func compileIn(ctx context.Context, runtime wazero.Runtime, wasm []byte, imports []Import) (wazero.CompiledModule, error) {
+	compiled, err := compileModule(ctx, runtime, wasm)
+	if err != nil {
+		return nil, err
+	}
+	return compiled, link(ctx, runtime, imports)
+}
+
+// compileModule runs the engine's decoder and compiler, whose panics would be bugs
 // that a hostile module has found.
-func compileIn(ctx context.Context, runtime wazero.Runtime, wasm []byte, imports []Import) (compiled wazero.CompiledModule, err error) {
+func compileModule(ctx context.Context, runtime wazero.Runtime, wasm []byte) (compiled wazero.CompiledModule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			compiled, err = nil, fmt.Errorf("the compiler failed on it: %v", r)
@@ -163,7 +234,7 @@ func compileIn(ctx context.Context, runtime wazero.Runtime, wasm []byte, imports
 	if compiled, err = runtime.CompileModule(ctx, wasm); err != nil {
 		return nil, fmt.Errorf("its code is not valid: %w", err)
 	}
-	return compiled, link(ctx, runtime, imports)
+	return compiled, nil
 }
 
 // link defines the host functions that a module imports, and no others: each

@@ -27,7 +27,9 @@ type instanceKey struct{}
 // the context, which the instance made once, so that no call allocates.
 func engineFunction(f hostFunction) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
-		f.call(ctx.Value(instanceKey{}).(*Instance), stack)
+		i := ctx.Value(instanceKey{}).(*Instance)
+		i.charge(hostCallFuel)
+		f.call(i, stack)
 	}
 }
 
@@ -68,6 +70,7 @@ func (i *Instance) log(level int, text []byte) {
 		i.dropped++
 		return
 	}
+	i.charge(hostLineFuel)
 	if i.options.Log != nil {
 		i.options.Log(level, printable(text))
 	}

@@ -144,6 +144,7 @@ func (c trace) run(t *testing.T, g *guest) string {
 	fmt.Fprintf(&out, "%s(%s)", c.function, strings.ReplaceAll(strings.Trim(fmt.Sprint(c.arguments), "[]"), " ", ", "))
 	stack := append(slices.Clone(c.arguments), 0)
 	g.random = randomSeed
+	g.meters.fuel.Set(1 << 40)
 	stopped := recovered(func() { f.call(g.Instance, stack) })
 	switch {
 	case stopped != nil:

@@ -23,6 +23,8 @@ type Fault struct {
 	// Message tells more, for people: what the guest gave to fail, or the engine's
 	// words for a trap and what the guest wrote to stderr before it.
 	Message string
+	// Fuel is what the call had spent by then.
+	Fuel int64
 	// Backtrace names the guest's functions, the innermost first.
 	Backtrace []string
 }
@@ -34,6 +36,14 @@ func (f *Fault) Error() string {
 		where = fmt.Sprintf("%s, function %d", f.Entry, f.Function)
 	}
 	return fmt.Sprintf("module %q failed in %s: %s: %s", f.Module, where, f.Kind, f.Message)
+}
+
+// Unwrap returns ErrReentered for a fault of that kind.
+func (f *Fault) Unwrap() error {
+	if f.Kind == abi.FaultReentered {
+		return ErrReentered
+	}
+	return nil
 }
 
 // TooLargeError says that a frame, or what it would answer, has no room in the
@@ -80,7 +90,7 @@ func (e *DeadError) Error() string {
 func (e *DeadError) Unwrap() error { return e.Cause }
 
 // ErrReentered says that a call was made on an instance from within a call on it,
-// or from two goroutines at once.
+// or from two goroutines at once. The inner call is refused, the outer one goes on.
 var ErrReentered = errors.New("an instance was called while it was in a call; it serves one caller at a time")
 
 // stop is the panic by which a host function ends a guest's call (invariant C).
@@ -99,11 +109,12 @@ const (
 	goTraceMark   = "\n\nGo runtime stack trace:"
 	trapPrefix    = "wasm error: "
 	stackOverflow = "stack overflow"
+	unreachable   = "unreachable"
 )
 
 // fault turns an error of the engine into a Fault and kills the instance.
 func (i *Instance) fault(entry string, function int, err error) error {
-	f := &Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: entry, Function: function}
+	f := &Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: entry, Function: function, Fuel: i.Fuel()}
 	text, trace, _ := strings.Cut(err.Error(), traceMark)
 	trace, _, _ = strings.Cut(trace, goTraceMark)
 	for line := range strings.SplitSeq(trace, "\n\t") {
@@ -115,8 +126,11 @@ func (i *Instance) fault(entry string, function int, err error) error {
 	switch text = strings.TrimPrefix(text, trapPrefix); {
 	case errors.As(err, &stopped):
 		f.Kind, f.Message = stopped.kind, stopped.message
-	case strings.Contains(text, stackOverflow):
-		f.Kind, f.Message = abi.FaultTooDeep, "its calls are nested too deeply (endless recursion?)"
+	case text == unreachable && i.meters.left() < 0:
+		f.Kind, f.Message = abi.FaultOutOfFuel, i.outOfFuel(entry, function).Message
+	case text == unreachable && i.meters.tooDeep(), strings.Contains(text, stackOverflow):
+		f.Kind = abi.FaultTooDeep
+		f.Message = fmt.Sprintf("its calls are nested too deeply (endless recursion?): the limit, StackBytesMax, is %d", i.module.options.StackBytesMax)
 	default:
 		f.Message = i.withStderr("the code trapped: " + text)
 		if outOfMemory(f.Message) {
@@ -143,7 +157,7 @@ func outOfMemory(message string) bool {
 
 // badAnswer turns a refused pointer or length into a Fault and kills the instance.
 func (i *Instance) badAnswer(entry string, function int, err error) error {
-	f := &Fault{Kind: abi.FaultBadPointer, Module: i.module.name, Entry: entry, Function: function, Message: err.Error()}
+	f := &Fault{Kind: abi.FaultBadPointer, Module: i.module.name, Entry: entry, Function: function, Fuel: i.Fuel(), Message: err.Error()}
 	var refused *abi.Fault
 	if errors.As(err, &refused) {
 		f.Kind, f.Message = refused.Kind, refused.Detail

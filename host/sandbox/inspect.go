@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/sandbox/meter"
 )
 
 // Info is what a module shows of itself without running.
@@ -54,12 +55,12 @@ type CustomSection struct {
 // Inspect reads a module without running or compiling it. The error is nil if
 // the module may be loaded, else a RefusedError; Info then holds what was read
 // up to the refusal. Inspect never takes a module whose decoding could harm the
-// host; the engine's validation of its code follows in Load.
+// host; whether its code is valid is for Load to find out.
 func Inspect(wasm []byte, options Options) (Info, error) {
 	if err := options.Validate(); err != nil {
 		return Info{}, err
 	}
-	info, refused := inspect(wasm, options.withDefaults(), true)
+	info, _, refused := inspect(wasm, options.withDefaults(), true)
 	if refused != nil {
 		return info, refused
 	}
@@ -67,17 +68,18 @@ func Inspect(wasm []byte, options Options) (Info, error) {
 }
 
 // inspect is Inspect; without needManifest the manifest is not looked at, as long
-// as a module is not packed.
-func inspect(wasm []byte, options Options, needManifest bool) (Info, *RefusedError) {
+// as a module is not packed. It also tells whether a module compiles in no time.
+func inspect(wasm []byte, options Options, needManifest bool) (info Info, quick bool, err *RefusedError) {
 	s, refused := scan(wasm, options)
-	info := s.info()
+	info = s.info()
 	if refused == nil {
 		s.checkImports()
 		s.checkMarker(info)
 		s.checkExports()
+		s.checkReserved()
 		s.checkManifest(&info, needManifest)
 	}
-	return info, s.err
+	return info, len(wasm) <= quickBytes && s.blockLocals <= quickBlockLocals, s.err
 }
 
 // info collects what the scanner read, which may be half of the module.
@@ -205,6 +207,16 @@ func (s *scanner) checkExports() {
 		}
 		if got := s.signatureOf(index); got != want.signature {
 			s.refuse(RefusedExport, e.offset, "it exports %s as %s; its signature must be %s", want.name, s.spelt(index), want.signature)
+		}
+	}
+}
+
+// checkReserved keeps the names of meters free.
+func (s *scanner) checkReserved() {
+	for _, e := range s.exports {
+		if strings.HasPrefix(string(e.name), meter.Reserved) {
+			s.refuse(RefusedExport, e.offset, "it exports %s; names that begin with %s are the host's", show(e.name), meter.Reserved)
+			return
 		}
 	}
 }

@@ -193,25 +193,32 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
-// Features that show only in code are refused by the engine's validation.
+// Features that show only in code are refused by the scanner, what has wrong types by
+// the engine's validation.
 func TestLoadRefusesCode(t *testing.T) {
-	for name, body := range map[string][]byte{
-		"SIMD":                {0xfd, 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, opDrop},
-		"growing a table":     {0xd0, 0x70, 0x41, 1, 0xfc, 0x0f, 0, opDrop},
-		"threads":             {0xfe, 0x03, 0},
-		"exceptions":          {0x06, void, opEnd},
-		"tail calls":          {0x12, 0},
-		"wrong types":         {0x41, 1, 0x42, 1, opI32Add, opDrop},
-		"unknown instruction": {0xff},
+	for _, c := range []struct {
+		name string
+		kind Refusal
+		body []byte
+	}{
+		{"SIMD", RefusedFeature, []byte{0xfd, 0x0c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, opDrop}},
+		{"a null", RefusedFeature, []byte{0xd0, 0x70, 0x41, 1, 0xfc, 0x0f, 0, opDrop}},
+		{"growing a table", RefusedFeature, []byte{0x41, 1, 0x41, 1, 0xfc, 0x0f, 0, opDrop}},
+		{"threads", RefusedFeature, []byte{0xfe, 0x03, 0}},
+		{"exceptions", RefusedFeature, []byte{0x06, void, opEnd}},
+		{"tail calls", RefusedFeature, []byte{0x12, 0}},
+		{"wrong types", RefusedInvalid, []byte{0x41, 1, 0x42, 1, opI32Add, opDrop}},
+		{"a refill", RefusedInvalid, []byte{0x42, 1, opGlobalSet, 0}},
+		{"unknown instruction", RefusedMalformed, []byte{0xff}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := goodModule()
 			b.table = []uint32{1}
-			b.funcs = append(b.funcs, buildFunc{body: body})
+			b.funcs = append(b.funcs, buildFunc{body: c.body})
 			_, err := newEngine(t, Options{}).Load(context.Background(), "guest", b.bytes())
 			var refused *RefusedError
-			if !errors.As(err, &refused) || refused.Kind != RefusedInvalid {
-				t.Fatalf("got %v, want a refusal", err)
+			if !errors.As(err, &refused) || refused.Kind != c.kind {
+				t.Fatalf("got %v, want a refusal as %s", err, c.kind)
 			}
 		})
 	}

@@ -28,6 +28,7 @@ type Instance struct {
 	memory   api.Memory
 	in, call api.Function
 	stack    [3]uint64
+	meters   meters
 
 	// The frame of the last In.
 	pointer, size uint32
@@ -37,6 +38,7 @@ type Instance struct {
 	used   bool   // a call has ended: with FreshInstance, the next starts anew
 	cause  *Fault // why the instance is dead, or nil
 	opened []opening
+	ops    int        // of the next frame; 0: not told
 	states StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
@@ -66,6 +68,7 @@ func (i *Instance) start() error {
 		return i.die(&Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: "instantiation", Function: noFunction, Message: err.Error()})
 	}
 	i.guest, i.memory, i.cause, i.used = guest, guest.Memory(), nil, false
+	i.meters.find(guest, &i.module.options)
 	i.pointer, i.size = 0, 0
 	i.in, i.call = guest.ExportedFunction(abi.ExportIn), guest.ExportedFunction(abi.ExportCall)
 	initialize := guest.ExportedFunction(abi.ExportInitialize)
@@ -88,9 +91,13 @@ func (i *Instance) enter(f api.Function, stack []uint64, entry string, function 
 	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
 	i.stderr = i.stderr[:0]
 	i.busy = true
+	i.refuel(entry)
 	err := f.CallWithStack(i.ctx, stack)
-	if err != nil {
+	switch {
+	case err != nil:
 		err = i.fault(entry, function, err)
+	case entry != abi.ExportIn && i.meters.left() < 0:
+		err = i.die(i.outOfFuel(entry, function)) // what it did last was not looked at any more
 	}
 	i.settle()
 	i.busy = false
@@ -110,10 +117,10 @@ func (i *Instance) settle() {
 }
 
 // usable returns the reason why no call can be made, or nil.
-func (i *Instance) usable() error {
+func (i *Instance) usable(entry string) error {
 	switch {
 	case i.busy:
-		return ErrReentered
+		return &Fault{Kind: abi.FaultReentered, Module: i.module.name, Entry: entry, Function: noFunction, Message: ErrReentered.Error()}
 	case i.closed:
 		return &DeadError{Module: i.module.name}
 	case i.cause != nil:
@@ -128,7 +135,7 @@ func (i *Instance) usable() error {
 // Fault of the kind FaultOutOfMemory here means the same as a TooLargeError: Go's
 // runtime dies where C answers 0.
 func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
-	if err := i.usable(); err != nil {
+	if err := i.usable(abi.ExportIn); err != nil {
 		return nil, 0, err
 	}
 	if i.used && i.module.options.FreshInstance {
@@ -171,7 +178,7 @@ func (i *Instance) Frame() []byte {
 // effects are a view of the guest's memory, valid until the next In. A
 // TooLargeError says that they had no room; a Fault kills the instance.
 func (i *Instance) Call(function, pointer uint32, length int) (effects []byte, err error) {
-	if err := i.usable(); err != nil {
+	if err := i.usable(abi.ExportCall); err != nil {
 		return nil, err
 	}
 	i.stack = [3]uint64{uint64(function), uint64(pointer), uint64(uint32(length))}

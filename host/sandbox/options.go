@@ -39,12 +39,28 @@ type Options struct {
 	// WaitsMax bounds how often one call may wait for time to pass (default 1000).
 	// Time does not pass inside a call, so a guest that sleeps would never wake.
 	WaitsMax int
+	// FuelPerCall bounds what one call into a guest may do, in units of about one
+	// instruction (default 100 million, which is a hundredth of a second, or half a second for the worst code). A guest cannot
+	// be interrupted, and the collector waits for it.
+	FuelPerCall int
+	// FuelPerOp bounds it further for a call whose number of ops was told (see
+	// Instance.Ops): to so much for each op (default 10 million).
+	FuelPerOp int
+	// FuelPerStart bounds the initialization of an instance (default 200 million).
+	FuelPerStart int
+	// StackBytesMax bounds how deeply calls may be nested in a guest, by what their
+	// frames take (default 16 MiB).
+	StackBytesMax int
 	// CacheDir is where compiled code is kept between processes; empty means
 	// nowhere. A directory that cannot be used costs time, never the run.
 	CacheDir string
 	// CacheBytesMin is the size from which modules are kept in the cache (default
 	// 16 KiB). Smaller ones compile faster than a disk confirms a write.
 	CacheBytesMin int
+	// Child compiles modules in processes of their own. Without one they are compiled in
+	// this process, where what a hostile module does to the compiler it does to all
+	// others: right for tests, and for modules that one trusts.
+	Child Child
 	// FreshInstance throws the guest away after every call. The answers must stay
 	// the same, since memory is a cache by contract; suites run with it to prove so.
 	FreshInstance bool
@@ -52,6 +68,8 @@ type Options struct {
 	// the ABI's log levels; nil drops them. Any goroutine that loads a module may
 	// call it.
 	Log func(level int, message string)
+
+	unmetered bool // for tests that measure what fuel costs
 }
 
 // Validate returns an error that names every field out of its range, or nil.
@@ -78,6 +96,10 @@ func (o Options) Validate() error {
 		{"LogLinesMax", o.LogLinesMax, 1_000_000, defaultOptions.LogLinesMax},
 		{"MessageBytesMax", o.MessageBytesMax, 1 << 20, defaultOptions.MessageBytesMax},
 		{"WaitsMax", o.WaitsMax, 1_000_000, defaultOptions.WaitsMax},
+		{"FuelPerCall", o.FuelPerCall, fuelCeiling, defaultOptions.FuelPerCall},
+		{"FuelPerOp", o.FuelPerOp, fuelCeiling, defaultOptions.FuelPerOp},
+		{"FuelPerStart", o.FuelPerStart, fuelCeiling, defaultOptions.FuelPerStart},
+		{"StackBytesMax", o.StackBytesMax, 256 << 20, defaultOptions.StackBytesMax},
 	} {
 		if field.value < 0 || field.value > field.most {
 			problems = append(problems, fmt.Errorf("%s is %d; choose from 1 to %d, or 0 for the default %d",
@@ -89,6 +111,9 @@ func (o Options) Validate() error {
 
 // tableElementsCeiling keeps one table under 8 MiB.
 const tableElementsCeiling = 1 << 20
+
+// fuelCeiling is some minutes, beyond which a limit is none.
+const fuelCeiling = 1_000_000_000_000
 
 // The table default leaves room for Go guests, whose tables hold one entry for
 // each function after 4096 unused ones.
@@ -103,6 +128,10 @@ var defaultOptions = Options{
 	LogLinesMax:      100,
 	MessageBytesMax:  abi.MessageBytesMax,
 	WaitsMax:         1000,
+	FuelPerCall:      100_000_000,
+	FuelPerOp:        10_000_000,
+	FuelPerStart:     200_000_000,
+	StackBytesMax:    16 << 20,
 }
 
 // withDefaults returns the options with every zero replaced.
@@ -118,6 +147,10 @@ func (o Options) withDefaults() Options {
 	o.LogLinesMax = orDefault(o.LogLinesMax, d.LogLinesMax)
 	o.MessageBytesMax = orDefault(o.MessageBytesMax, d.MessageBytesMax)
 	o.WaitsMax = orDefault(o.WaitsMax, d.WaitsMax)
+	o.FuelPerCall = orDefault(o.FuelPerCall, d.FuelPerCall)
+	o.FuelPerOp = orDefault(o.FuelPerOp, d.FuelPerOp)
+	o.FuelPerStart = orDefault(o.FuelPerStart, d.FuelPerStart)
+	o.StackBytesMax = orDefault(o.StackBytesMax, d.StackBytesMax)
 	if o.Log == nil {
 		o.Log = func(int, string) {}
 	}

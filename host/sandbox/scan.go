@@ -95,6 +95,9 @@ type scanner struct {
 	locals       int
 	names        int
 
+	branchTargets int // of all br_tables
+	blockLocals   int // locals times blocks, of all functions
+
 	manifest       []byte
 	manifestOffset int // -1 if it is absent
 	nameSeen       bool

@@ -259,7 +259,7 @@ func (s *scanner) exportSection() {
 func (s *scanner) codeSection() {
 	s.codeCount = s.count("function bodies", 3, s.options.FunctionsMax)
 	outer := s.end
-	for range s.codeCount {
+	for n := range s.codeCount {
 		start := s.at
 		size := s.u32("a function's size")
 		if s.err == nil && int64(size) > int64(s.left()) {
@@ -269,7 +269,7 @@ func (s *scanner) codeSection() {
 			return
 		}
 		s.end = s.at + int(size)
-		s.functionBody(start)
+		s.functionBody(n, start)
 		s.end = outer
 		if s.err != nil {
 			return
@@ -277,8 +277,8 @@ func (s *scanner) codeSection() {
 	}
 }
 
-// functionBody reads the locals of a function and checks that its code ends.
-func (s *scanner) functionBody(start int) {
+// functionBody reads the locals of a function and its code.
+func (s *scanner) functionBody(n, start int) {
 	groups := s.count("groups of locals", 2, localsMax)
 	total := uint64(0)
 	for range groups {
@@ -295,10 +295,7 @@ func (s *scanner) functionBody(start int) {
 	if s.locals += int(total); s.locals > localsOfModuleMax {
 		s.refuse(RefusedLimit, start, "the functions have more than %d locals in all", localsOfModuleMax)
 	}
-	body := s.bytes(s.left(), "a function's code")
-	if s.err == nil && (len(body) == 0 || body[len(body)-1] != 0x0b) {
-		s.refuse(RefusedMalformed, start, "a function's code does not end with the instruction end")
-	}
+	s.instructions(n, start, int(total))
 }
 
 func (s *scanner) dataSection() {

@@ -38,10 +38,11 @@ func stateFunctions() []hostFunction {
 // hostStateGet is wasmstream.state_get(op, state, key, key_length, into, into_length).
 func (i *Instance) hostStateGet(stack []uint64) {
 	op, state := i.stateCall(stack, abi.ImportStateGet)
-	key := i.part(stack[2], stack[3], abi.ImportStateGet)
+	key := i.charged(i.part(stack[2], stack[3], abi.ImportStateGet))
 	into := i.part(stack[4], stack[5], abi.ImportStateGet)
 	value, ok, err := i.states.Get(op, state, key)
 	i.stateAnswer(err)
+	i.charge(int64(min(len(value), len(into))) / hostCopyBytesPerFuel)
 	length := int32(len(value))
 	if !ok {
 		length = -1
@@ -54,22 +55,23 @@ func (i *Instance) hostStateGet(stack []uint64) {
 // hostStatePut is wasmstream.state_put(op, state, key, key_length, value, value_length).
 func (i *Instance) hostStatePut(stack []uint64) {
 	op, state := i.stateCall(stack, abi.ImportStatePut)
-	key := i.part(stack[2], stack[3], abi.ImportStatePut)
-	i.stateAnswer(i.states.Put(op, state, key, i.part(stack[4], stack[5], abi.ImportStatePut)))
+	key := i.charged(i.part(stack[2], stack[3], abi.ImportStatePut))
+	i.stateAnswer(i.states.Put(op, state, key, i.charged(i.part(stack[4], stack[5], abi.ImportStatePut))))
 }
 
 // hostStateDelete is wasmstream.state_delete(op, state, key, key_length).
 func (i *Instance) hostStateDelete(stack []uint64) {
 	op, state := i.stateCall(stack, abi.ImportStateDelete)
-	i.stateAnswer(i.states.Delete(op, state, i.part(stack[2], stack[3], abi.ImportStateDelete)))
+	i.stateAnswer(i.states.Delete(op, state, i.charged(i.part(stack[2], stack[3], abi.ImportStateDelete))))
 }
 
 // hostStateScan is wasmstream.state_scan(op, state, after, after_length, into, into_length).
 func (i *Instance) hostStateScan(stack []uint64) {
 	op, state := i.stateCall(stack, abi.ImportStateScan)
-	after := i.part(stack[2], stack[3], abi.ImportStateScan)
+	after := i.charged(i.part(stack[2], stack[3], abi.ImportStateScan))
 	n, err := i.states.Scan(op, state, after, i.part(stack[4], stack[5], abi.ImportStateScan))
 	i.stateAnswer(err)
+	i.charge(int64(max(n, 0)) / hostCopyBytesPerFuel)
 	stack[0] = uint64(uint32(int32(n)))
 }
 
@@ -78,10 +80,13 @@ func (i *Instance) stateCall(stack []uint64, function string) (op, state uint32)
 	if i.states == nil {
 		panic(&stop{abi.FaultBadState, fmt.Sprintf("%s.%s was called, and the function has no state", abi.ImportModule, function)})
 	}
+	i.charge(hostStateFuel)
 	return uint32(stack[0]), uint32(stack[1])
 }
 
-// part is a range of the guest's memory, which may be empty wherever it is.
+// part is a range of the guest's memory, which may be empty wherever it is. Keys and
+// values are charged for when they are known to be there; room to write to is charged
+// for what is written.
 func (i *Instance) part(pointer, length uint64, function string) []byte {
 	if uint32(length) == 0 {
 		return nil
@@ -91,6 +96,11 @@ func (i *Instance) part(pointer, length uint64, function string) []byte {
 		panic(&stop{abi.FaultBadPointer, fmt.Sprintf("%s.%s got %d bytes at %d, which is outside its memory of %d bytes",
 			abi.ImportModule, function, uint32(length), uint32(pointer), i.memory.Size())})
 	}
+	return b
+}
+
+func (i *Instance) charged(b []byte) []byte {
+	i.charge(int64(len(b)) / hostCopyBytesPerFuel)
 	return b
 }
 

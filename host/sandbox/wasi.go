@@ -106,6 +106,7 @@ func (i *Instance) wasiClockTime(stack []uint64) {
 func (i *Instance) wasiRandom(stack []uint64) {
 	buffer, ok := i.memory.Read(uint32(stack[0]), uint32(stack[1]))
 	stack[0] = errnoUnless(ok)
+	i.charge(int64(len(buffer)) / hostRandomBytesPerFuel)
 	for len(buffer) > 0 {
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], i.nextRandom())
@@ -144,11 +145,13 @@ func (i *Instance) wasiWrite(stack []uint64) {
 		stack[0] = errnoInvalid
 		return
 	}
+	i.charge(int64(count) * hostCallFuel)
 	list, ok := i.memory.Read(vectors, count*8)
 	written := uint64(0)
 	for ok && len(list) > 0 {
 		var text []byte
 		text, ok = i.memory.Read(binary.LittleEndian.Uint32(list), binary.LittleEndian.Uint32(list[4:]))
+		i.charge(int64(len(text)) * hostTextFuelPerByte)
 		i.output(file, text)
 		written += uint64(len(text))
 		list = list[8:]
@@ -220,6 +223,7 @@ func (i *Instance) wasiPoll(stack []uint64) {
 		stack[0] = errnoInvalid
 		return
 	}
+	i.charge(int64(count) * hostCallFuel)
 	subscriptions, okIn := i.memory.Read(in, count*subscriptionBytes)
 	events, okOut := i.memory.Read(out, count*eventBytes)
 	if !okIn || !okOut || !i.memory.WriteUint32Le(result, count) {

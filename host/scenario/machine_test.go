@@ -133,6 +133,7 @@ func (s *step) onTimer() {
 		name = "clock"
 	}
 	value, _ := numberOf(s.o.State(s.at["v"])).(int64)
+	s.touch(s.at["v"])
 	s.emit(name, s.o.Time(), value)
 	if value > 0 {
 		s.o.SetState(s.at["v"], rowOf(number, value-1))
@@ -150,6 +151,7 @@ func (s *step) perform(what string, n, x int64) {
 		o.SetState(v, nil)
 	case "add":
 		old, _ := numberOf(o.State(v)).(int64)
+		s.touch(v)
 		o.SetState(v, rowOf(number, old+n))
 	case "get":
 		s.read(v)
@@ -159,6 +161,7 @@ func (s *step) perform(what string, n, x int64) {
 		o.SetState(s.at["t"], rowOf(texts, fmt.Sprint("a text that is long ", n)))
 	case "read":
 		s.emit("read", int64(len(o.State(s.at["t"]))), nil)
+		s.touch(s.at["t"])
 	case "event timer", "clock timer":
 		o.SetTimer(domainOf(what), n)
 	case "no event timer", "no clock timer":
@@ -184,12 +187,12 @@ func domainOf(what string) uint32 {
 }
 
 func (s *step) read(v int) {
-	value := s.o.State(v)
-	s.emit("get", numberOf(value), nil)
-	if value != nil {
-		s.o.Effect(abi.EffectTouch, s.o.Slot+uint32(v), nil)
-	}
+	s.emit("get", numberOf(s.o.State(v)), nil)
+	s.touch(v)
 }
+
+// touch says that a slot was read.
+func (s *step) touch(v int) { s.o.Effect(abi.EffectTouch, s.o.Slot+uint32(v), nil) }
 
 // called are the ops on states that are reached by host calls: those of the map m, the
 // list l and the broadcast state b.

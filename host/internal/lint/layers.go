@@ -40,6 +40,8 @@ var layers = []layer{
 	{"host/state/*", onHost, 3},
 	{"host/checkpoint", onHost, 2},
 	{"host/checkpoint/*", onHost, 3},
+	{"host/sandbox/opcode", onHost, 0},
+	{"host/sandbox/meter", onHost, 1},
 	{"host/sandbox", onHost, 2},
 	{"host/connector/*", onHost, 2},
 	{"host/format/*", onHost, 2},

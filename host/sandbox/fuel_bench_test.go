@@ -1,0 +1,76 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkFuel is what meters cost: the same frame by a guest with and without them, in
+// turn, and the median of the ratios of the time. fuel/op is what the frame spends.
+func BenchmarkFuel(b *testing.B) {
+	for _, name := range delaysGuests {
+		for _, d := range []delaysFrame{{slots: 64, adds: 256}, {slots: 1, adds: 1}, {slots: 64, adds: 1024, create: true, results: true}} {
+			b.Run(fmt.Sprintf("%s/adds=%d", name, d.adds), func(b *testing.B) {
+				guests := [2]*guest{openDelays(b, name, Options{}), openDelays(b, name, Options{unmetered: true})}
+				benchmarkPaired(b, guests, d)
+			})
+		}
+	}
+}
+
+// loopGuest adds numbers in a loop so tight that there is hardly a better case against
+// meters.
+func loopGuest() []byte {
+	body := code(i32(10_000), 0x21, 3, opLoop, void,
+		opLocalGet, 4, opLocalGet, 3, opI32Add, 0x21, 4,
+		opLocalGet, 3, i32(1), 0x6b, 0x22, 3, 0x0d, 0, opEnd, effectsAt(0, 0))
+	b := guestThat(nil, body)
+	b.funcs[2].locals = 2
+	return b.bytes()
+}
+
+func BenchmarkFuelLoop(b *testing.B) {
+	guests := [2]*guest{
+		instantiate(b, load(b, Options{}, loopGuest())),
+		instantiate(b, load(b, Options{unmetered: true}, loopGuest())),
+	}
+	benchmarkPaired(b, guests, delaysFrame{slots: 1, adds: 1})
+}
+
+func benchmarkPaired(b *testing.B, guests [2]*guest, d delaysFrame) {
+	h := d.layout()
+	rounds := max(1, 8192/d.adds)
+	run := func(g *guest) float64 {
+		start := time.Now()
+		for range rounds {
+			_, pointer, err := g.In(int(h.Total))
+			if err == nil {
+				_, err = g.Call(0, pointer, int(h.Total))
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		return float64(time.Since(start)) / float64(rounds)
+	}
+	for _, g := range guests {
+		if _, err := g.callDelays(d, h); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var ratios, times []float64
+	for n := 0; b.Loop(); n++ {
+		first, second := n%2, 1-n%2
+		var took [2]float64
+		took[first], took[second] = run(guests[first]), run(guests[second])
+		ratios, times = append(ratios, took[0]/took[1]), append(times, took[0])
+	}
+	slices.Sort(ratios)
+	slices.Sort(times)
+	b.ReportMetric(ratios[len(ratios)/2], "with/without")
+	b.ReportMetric(times[len(times)/2]/float64(max(guests[0].Fuel(), 1)), "ns/fuel")
+	b.ReportMetric(float64(guests[0].Fuel()), "fuel/frame")
+	b.ReportMetric(times[len(times)/2]/float64(d.adds), "ns/add")
+}

@@ -1,0 +1,251 @@
+package meter
+
+import (
+	"encoding/binary"
+
+	"github.com/wasmstream/wasmstream/host/sandbox/opcode"
+)
+
+// What is written into functions.
+const (
+	typeI32     = 0x7f
+	typeI64     = 0x7e
+	opEnd       = opcode.End
+	opI32Const  = 0x41
+	opI64Const  = 0x42
+	opI64LtS    = 0x53
+	opI32And    = 0x71
+	opI64Add    = 0x7c
+	opI64Sub    = 0x7d
+	opI64Or     = 0x84
+	opI64Shl    = 0x86
+	opI64ShrU   = 0x88
+	opI64Extend = 0xad // of an unsigned i32
+	blockVoid   = 0x40
+)
+
+// uncheckedMax is what a function without calls and loops may cost at most to be
+// charged without a look at what is left: the next check sees it.
+const uncheckedMax = 64
+
+// function writes one function. One that may have to stop looks like this, so that
+// stopping is out of the way of what goes on, and all labels of the original stay
+// what they were:
+//
+//	block                     stop
+//	  charge; if below zero: br stop
+//	  block (results)         what was the function's own label
+//	    the original, in which return is br to here if depth was taken
+//	  end
+//	  give depth back
+//	  return
+//	end
+//	unreachable
+func (r *rewriter) function(n int) error {
+	if r.short[n] > 0 {
+		r.appendBody(r.in[r.bodies[n].from:r.bodies[n].to])
+		return nil
+	}
+	if err := r.plan(n); err != nil {
+		return err
+	}
+	f := &r.f
+	r.body = r.body[:0]
+	groups := uint64(f.count)
+	if f.bulk {
+		groups++
+	}
+	r.body = binary.AppendUvarint(r.body, groups)
+	r.body = append(r.body, r.in[f.groups.from:f.groups.to]...)
+	if f.bulk {
+		r.body = append(r.body, 1, typeI32) // its index is f.locals
+	}
+	if f.calls || f.loops || f.bulk || f.cost > uncheckedMax {
+		r.checked(r.defined[n])
+	} else {
+		r.charge(f.points[0].cost)
+		r.instructions(false)
+		r.body = append(r.body, opEnd)
+	}
+	r.appendBody(r.body)
+	return nil
+}
+
+func (r *rewriter) appendBody(body []byte) {
+	r.code = binary.AppendUvarint(r.code, uint64(len(body)))
+	r.code = append(r.code, body...)
+}
+
+// checked writes a function that may have to stop.
+func (r *rewriter) checked(typeIndex uint32) {
+	f := &r.f
+	r.body = append(r.body, opcode.Block, blockVoid)
+	room := f.room()
+	if f.calls {
+		r.add(r.depth(), -int64(room))
+	}
+	if !f.folded {
+		r.charge(f.points[0].cost)
+		r.check(0, f.calls)
+	}
+	r.body = append(r.body, opcode.Block)
+	r.body = r.appendBlockType(r.body, typeIndex)
+	r.instructions(true)
+	r.body = append(r.body, opEnd)
+	if f.calls {
+		r.add(r.depth(), int64(room))
+	}
+	r.body = append(r.body, opcode.Return, opEnd, opcode.Unreachable, opEnd)
+}
+
+// room is what a call of the function takes on the engine's stack, in words: a
+// value that lives across others has a place there, whose number is bounded by the
+// locals and by the instructions that make values.
+func (f *function) room() uint32 { return 8 + f.locals + f.cost/4 }
+
+// appendBlockType writes the type of a block with the results of a function.
+func (r *rewriter) appendBlockType(dst []byte, typeIndex uint32) []byte {
+	t := &r.types[typeIndex]
+	switch t.count {
+	case 0:
+		return append(dst, blockVoid)
+	case 1:
+		return append(dst, r.in[t.results.to-1])
+	}
+	if t.block == 0 {
+		t.block = int64(len(r.types)) + int64(r.typesMore)
+		r.typesMore++
+		r.added = append(append(r.added, 0x60, 0), r.in[t.results.from:t.results.to]...)
+	}
+	return appendSigned(dst, t.block)
+}
+
+// instructions writes the original's instructions but its last end. In a function
+// with a label to stop at, that is the one behind all of the original.
+func (r *rewriter) instructions(canStop bool) {
+	f := &r.f
+	reader := opcode.Reader{Data: r.in, At: f.at, End: f.end - 1}
+	next, written, open := f.keptFrom(1), f.at, 0
+	flush := func(to int) {
+		r.body = append(r.body, r.in[written:to]...)
+		written = to
+	}
+	for reader.At < reader.End {
+		i, _ := reader.Next() // plan has read it before
+		if next < len(f.points) && int(f.points[next].at) == i.At {
+			flush(i.At)
+			r.charge(f.points[next].cost)
+			if f.points[next].loop {
+				r.check(uint32(open)+1, f.folded && next == 1 && f.calls)
+			}
+			next = f.keptFrom(next + 1)
+		}
+		switch i.Op {
+		case opcode.Block, opcode.Loop, opcode.If:
+			open++
+		case opcode.End:
+			open--
+		case opcode.Return:
+			if f.calls && canStop {
+				flush(i.At)
+				r.body = append(r.body, opcode.Br)
+				r.body = binary.AppendUvarint(r.body, uint64(open))
+				written = i.End
+			}
+		case opcode.MemoryGrow:
+			flush(i.At)
+			r.chargeLength(uint32(open)+1, []byte{opI32Const, 0xff, 0xff, 0x03, opI32And}, unitsPerPageLog, opI64Shl)
+		case opcode.Misc:
+			if hasLength(&i) {
+				flush(i.At)
+				r.chargeBulk(&i, uint32(open)+1)
+			}
+		}
+	}
+	flush(reader.End)
+}
+
+// keptFrom returns the first point from n on at which is charged.
+func (f *function) keptFrom(n int) int {
+	for n < len(f.points) && !f.points[n].kept {
+		n++
+	}
+	return n
+}
+
+// check stops if there is no fuel, or no depth, left.
+func (r *rewriter) check(stop uint32, depth bool) {
+	r.get(r.fuel())
+	if depth {
+		r.get(r.depth())
+		r.body = append(r.body, opI64Or)
+	}
+	r.body = append(r.body, opI64Const, 0, opI64LtS, opcode.BrIf)
+	r.body = binary.AppendUvarint(r.body, uint64(stop))
+}
+
+func (r *rewriter) chargeBulk(i *opcode.Instruction, stop uint32) {
+	if i.Sub == opcode.TableInit || i.Sub == opcode.TableCopy {
+		r.chargeLength(stop, nil, unitsPerEntryLog, opI64Shl)
+		return
+	}
+	r.chargeLength(stop, nil, bulkBytesPerUnitLog, opI64ShrU)
+}
+
+// chargeLength charges for the number on the stack, shifted, and leaves it there.
+// What prepares it is more code. (Of a number of pages only 16 bits count: no memory
+// can grow by more, and trying costs nothing.)
+func (r *rewriter) chargeLength(stop uint32, more []byte, shift byte, op byte) {
+	r.local(opcode.LocalTee)
+	r.get(r.fuel())
+	r.local(opcode.LocalGet)
+	r.body = append(r.body, more...)
+	r.body = append(r.body, opI64Extend, opI64Const, shift, op, opI64Sub)
+	r.set(r.fuel())
+	r.check(stop, false)
+}
+
+func (r *rewriter) fuel() uint32  { return r.globals }
+func (r *rewriter) depth() uint32 { return r.globals + 1 }
+
+func (r *rewriter) charge(cost uint32) {
+	if cost > 0 {
+		r.add(r.fuel(), -int64(cost))
+	}
+}
+
+// add adds to a counter. It subtracts where it can: the numbers are shorter to read.
+func (r *rewriter) add(global uint32, n int64) {
+	op := byte(opI64Add)
+	if n < 0 {
+		op, n = opI64Sub, -n
+	}
+	r.get(global)
+	r.body = appendSigned(append(r.body, opI64Const), n)
+	r.body = append(r.body, op)
+	r.set(global)
+}
+
+func (r *rewriter) get(global uint32) {
+	r.body = binary.AppendUvarint(append(r.body, opcode.GlobalGet), uint64(global))
+}
+
+func (r *rewriter) set(global uint32) {
+	r.body = binary.AppendUvarint(append(r.body, opcode.GlobalSet), uint64(global))
+}
+
+func (r *rewriter) local(op byte) {
+	r.body = binary.AppendUvarint(append(r.body, op), uint64(r.f.locals))
+}
+
+// appendSigned appends a signed LEB128.
+func appendSigned(dst []byte, n int64) []byte {
+	for {
+		b := byte(n & 0x7f)
+		n >>= 7
+		if n == 0 && b&0x40 == 0 || n == -1 && b&0x40 != 0 {
+			return append(dst, b)
+		}
+		dst = append(dst, b|0x80)
+	}
+}

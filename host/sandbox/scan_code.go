@@ -1,0 +1,99 @@
+package sandbox
+
+import "github.com/wasmstream/wasmstream/host/sandbox/opcode"
+
+// Limits on code, from what the engine's compiler takes its time for: measured, a
+// function at one of them takes it a second at most. Go's compiler comes nearest:
+// it nests a block for each place where a function may be resumed.
+const (
+	nestingMax           = 1024
+	blocksOfFunctionMax  = 5_000
+	targetsMax           = 10_000  // of one br_table
+	targetsOfModuleMax   = 500_000 // of all
+	localsTimesBlocksMax = 250_000 // of one function, parameters counted
+	blockLocalsModuleMax = 4_000_000
+	functionCodeBytesMax = 2 << 20
+)
+
+// instructions walks a function's code. What it takes has no instruction that the
+// host does not take, and ends where the function does.
+func (s *scanner) instructions(function, start, locals int) {
+	if s.err != nil {
+		return
+	}
+	if s.left() > functionCodeBytesMax {
+		s.refuse(RefusedLimit, start, "a function has %d bytes of code; the limit is %d", s.left(), functionCodeBytesMax)
+		return
+	}
+	if function < len(s.functions) {
+		locals += int(s.types[s.functions[function]].params)
+	}
+	r := opcode.Reader{Data: s.data, At: s.at, End: s.end}
+	open, blocks := 1, 0
+	for open > 0 {
+		i, err := r.Next()
+		if err != nil {
+			s.refuseCode(start, err)
+			return
+		}
+		switch i.Op {
+		case opcode.Block, opcode.Loop, opcode.If:
+			open++
+			blocks++
+			if open > nestingMax {
+				s.refuse(RefusedLimit, i.At, "a function nests more than %d blocks", nestingMax-1)
+				return
+			}
+		case opcode.End:
+			open--
+		case opcode.BrTable:
+			if !s.targets(&i) {
+				return
+			}
+		}
+	}
+	if r.At != r.End {
+		s.refuse(RefusedMalformed, r.At, "a function has %d bytes after its end", r.End-r.At)
+	}
+	s.blocks(start, blocks, locals)
+	s.at = s.end
+}
+
+func (s *scanner) refuseCode(start int, err *opcode.Error) {
+	kind := RefusedMalformed
+	switch {
+	case err.Offset == s.end:
+		s.refuse(RefusedMalformed, start, "a function's code does not end with the instruction end")
+		return
+	case err.Feature:
+		kind = RefusedFeature
+	case err.Truncated:
+		kind = RefusedTruncated
+	}
+	s.refuse(kind, err.Offset, "%s", err.Reason)
+}
+
+// targets counts the labels of a br_table.
+func (s *scanner) targets(i *opcode.Instruction) bool {
+	if i.Targets > targetsMax {
+		s.refuse(RefusedLimit, i.At, "a br_table has %d labels; the limit is %d", i.Targets, targetsMax)
+	}
+	if s.branchTargets += int(i.Targets); s.branchTargets > targetsOfModuleMax {
+		s.refuse(RefusedLimit, i.At, "the functions' br_tables have more than %d labels in all", targetsOfModuleMax)
+	}
+	return s.err == nil
+}
+
+// blocks holds a function's number of blocks against the limits: the compiler keeps
+// book of each local in each block.
+func (s *scanner) blocks(start, blocks, locals int) {
+	product := blocks * max(locals, 1)
+	switch s.blockLocals += product; {
+	case blocks > blocksOfFunctionMax:
+		s.refuse(RefusedLimit, start, "a function has %d blocks; the limit is %d", blocks, blocksOfFunctionMax)
+	case product > localsTimesBlocksMax:
+		s.refuse(RefusedLimit, start, "a function has %d locals and %d blocks; their product may be %d", locals, blocks, localsTimesBlocksMax)
+	case s.blockLocals > blockLocalsModuleMax:
+		s.refuse(RefusedLimit, start, "the products of locals and blocks of its functions add up to more than %d", blockLocalsModuleMax)
+	}
+}
