@@ -279,7 +279,7 @@ func TestHostileTexts(t *testing.T) {
 			start := time.Now()
 			checkParse(t, []byte(text), true)
 			checkParse(t, []byte(text), false)
-			if d := time.Since(start); d > 5*time.Second {
+			if d := time.Since(start); d > time.Minute { // what is not bounded takes hours
 				t.Errorf("took %v", d)
 			} else if d > 300*time.Millisecond {
 				t.Logf("took %v", d)

@@ -154,6 +154,9 @@ func (f *faults) write(x *failure) {
 	w.End(x.time)
 }
 
+// failedOutput is the output of dead letters.
+const failedOutput = "failed"
+
 // undecodable is the reason of records that could not be decoded.
 const undecodable = "undecodable"
 
@@ -168,6 +171,9 @@ func describe(err error) (reason, message string, backtrace []string, fuel int64
 	switch {
 	case errors.As(err, &code):
 		message, backtrace = code.Message, code.Backtrace
+		if code.Fuel > 0 {
+			fuel = code.Fuel
+		}
 	case errors.As(err, &answer):
 		message = answer.Detail
 	}
@@ -220,7 +226,7 @@ func (r *faultRate) fault() bool {
 func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
 	f := &faults{policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
 	if s.OnFault == job.DeadLetter {
-		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: "failed"}, n)
+		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: failedOutput}, n)
 		f.writer = stream.NewRowWriter(job.FailedSchema)
 		*outs = append(*outs, f.out)
 	}
