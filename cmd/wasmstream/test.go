@@ -16,7 +16,6 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/format"
 	formatjson "github.com/wasmstream/wasmstream/host/format/json"
-	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/scenario"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -49,7 +48,9 @@ const scenarioBytesMax = 64 << 20
 // the order of the files.
 func (c *TestCommand) Run(e *Env) error {
 	e.Log = newLog(newScreen(e), e.StderrTerminal, "warn")
-	modules, err := newScenarioModules(e, sandbox.Options{CacheDir: c.dir(), FreshInstance: c.FreshInstance})
+	limits := c.SandboxFlags.options(e)
+	limits.FreshInstance = c.FreshInstance
+	modules, err := newScenarioModules(e, limits)
 	if err != nil {
 		return err
 	}
@@ -57,6 +58,9 @@ func (c *TestCommand) Run(e *Env) error {
 	o := c.options(e, modules)
 	files, err := c.files()
 	wrong := c.offered()
+	if wrong == nil && c.WasmTwins != "" {
+		o.Twins, wrong = findTwins(c.WasmTwins)
+	}
 	if wrong == nil {
 		wrong = o.Validate()
 	}
@@ -110,9 +114,6 @@ func (c *TestCommand) offered() error {
 	}
 	if c.State != "memory" {
 		errs = append(errs, fmt.Errorf("--state %s is not offered yet", c.State))
-	}
-	if c.WasmTwins != "" {
-		errs = append(errs, fmt.Errorf("--wasm-twins=%s is not offered yet", c.WasmTwins))
 	}
 	return errors.Join(errs...)
 }

@@ -144,11 +144,15 @@ type outside struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{disk: disk.New(seed), sinks: map[string]*outside{}}
-	for _, name := range []string{"counts", "totals", "sessions"} {
+	return &world{disk: disk.New(seed), sinks: map[string]*outside{}}
+}
+
+// sink is where a sink writes to.
+func (w *world) sink(name string) *outside {
+	if w.sinks[name] == nil {
 		w.sinks[name] = &outside{prepared: map[int][]string{}, decided: map[int]bool{}}
 	}
-	return w
+	return w.sinks[name]
 }
 
 // died tells whether the process in the world is to do nothing more.
@@ -339,7 +343,7 @@ func (w *world) live(t *testing.T, plan *job.Job, l *life) (err error) {
 			}
 		}}, nil
 	}
-	c.Sink = func(s *job.Sink) (connector.Sink, error) { return &outsideSink{world: w, out: w.sinks[s.Name]}, nil }
+	c.Sink = func(s *job.Sink) (connector.Sink, error) { return &outsideSink{world: w, out: w.sink(s.Name)}, nil }
 	c.Checkpoints = &runtime.Checkpoints{
 		Store: store, Recovery: recovery, Reached: l.reached, Retained: 1, Merge: l.merge,
 		Schedule: checkpoint.ScheduleOptions{Timeout: time.Hour, TolerableFailures: 3},
@@ -397,9 +401,10 @@ func (w *world) end(cut bool) {
 // check holds what is visible against what is to be.
 func (w *world) check(t *testing.T, want map[string][]string) {
 	t.Helper()
-	for name, out := range w.sinks {
+	for name, lines := range want {
+		out := w.sink(name)
 		slices.Sort(out.visible)
-		if diff := cmp.Diff(want[name], out.visible); diff != "" {
+		if diff := cmp.Diff(lines, out.visible); diff != "" {
 			t.Errorf("%s (-want +visible):\n%.1500s", name, diff)
 		}
 	}

@@ -127,7 +127,12 @@ func (s *Scenario) twins(text []byte, plan *job.Job, o *Options, options job.Opt
 	if err != nil {
 		return nil, fmt.Errorf("the twins %s: %w", o.Twins, err)
 	}
-	replaced, err := withTwins(text, plan, o.Twins, func(function string) bool { return manifest.FunctionIndex(function) >= 0 })
+	for _, name := range twinFunctions {
+		if manifest.FunctionIndex(name) < 0 {
+			return nil, fmt.Errorf("the twins %s have no function %s", o.Twins, name)
+		}
+	}
+	replaced, err := withTwins(text, plan, o.Twins)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/scenario"
 )
 
@@ -32,16 +29,6 @@ func withModule(o scenario.Options, file string) scenario.Options {
 			return os.ReadFile(file)
 		}
 		return read(path)
-	}
-	manifest := o.Manifest
-	o.Manifest = func(m job.Module, wasm []byte) (*abi.Manifest, error) {
-		all, err := manifest(m, wasm)
-		if err == nil {
-			all.Functions = slices.DeleteFunc(all.Functions, func(f *abi.Function) bool {
-				return f.GetName() == "aggregate" || f.GetName() == "join" // whose output is answered
-			})
-		}
-		return all, err
 	}
 	return o
 }
