@@ -125,7 +125,7 @@ func (a *arranger) findBounds() error {
 		op := abi.ReadOp(a.old, int(a.h.OpsOffset)+i*abi.OpBytes)
 		a.bounds = append(a.bounds, op.Row)
 		size := contextBytes(a.role, op.Kind)
-		if size == 0 {
+		if size == 0 && op.Kind != abi.OpOpen {
 			continue
 		}
 		if op.Arg > end || size > end-op.Arg {
