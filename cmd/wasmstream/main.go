@@ -28,8 +28,11 @@ type commandLine struct {
 	Check   CheckCommand   `cmd:"" help:"Check a job file and show its plan."`
 	Test    TestCommand    `cmd:"" help:"Run scenario files: jobs with a script and all that is expected of them."`
 	Module  ModuleCommands `cmd:"" help:"Look at Wasm modules, and write their manifests."`
+	New     NewCommands    `cmd:"" help:"Make the folder of a new function."`
 	Replay  ReplayCommand  `cmd:"" help:"Make the calls of a recording again, and show what differs."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
+
+	CompileModule CompileModuleCommand `cmd:"" hidden:""`
 }
 
 const description = "A stream processor with Flink's semantics whose functions are Wasm modules."
@@ -54,7 +57,9 @@ func main() {
 // processEnv is the Env of this process.
 func processEnv() (*Env, func()) {
 	ctx, restore := watchSignals(context.Background())
+	self, _ := os.Executable() // "": nothing can be started
 	return &Env{
+		Self:           self,
 		Stdin:          os.Stdin,
 		Stdout:         os.Stdout,
 		Stderr:         os.Stderr,

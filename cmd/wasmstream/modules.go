@@ -21,7 +21,17 @@ import (
 
 // SandboxFlags are the flags of commands that run modules.
 type SandboxFlags struct {
-	CacheDir string `help:"Where compiled modules are kept; \"off\" for nowhere. By default in your user cache folder." env:"WASMSTREAM_CACHE_DIR" placeholder:"DIR"`
+	CacheDir         string `help:"Where compiled modules are kept; \"off\" for nowhere. By default in your user cache folder." env:"WASMSTREAM_CACHE_DIR" placeholder:"DIR"`
+	CompileInProcess bool   `help:"Compile modules in this process instead of one of their own with limits on time and memory. For modules that you trust." env:"WASMSTREAM_COMPILE_IN_PROCESS"`
+}
+
+// options are the sandbox's options that the flags decide.
+func (f SandboxFlags) options(e *Env) sandbox.Options {
+	o := sandbox.Options{CacheDir: f.dir()}
+	if e.Self != "" && !f.CompileInProcess {
+		o.Child = compileChild(e.Self)
+	}
+	return o
 }
 
 // cacheOff switches the cache of compiled modules off.

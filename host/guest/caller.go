@@ -306,6 +306,33 @@ func (l listRange) bytes() int {
 // Len is the number of ops that were added.
 func (c *Caller) Len() int { return len(c.ops) }
 
+// Op is what op i asks, and of which group.
+func (c *Caller) Op(i int) (kind abi.OpKind, group uint32) { return c.ops[i].kind, c.ops[i].group }
+
+// RowOf is the row of op i, of a schema; nil if it has none. It is a view.
+func (c *Caller) RowOf(i int, s *stream.Schema) stream.Row {
+	o := &c.ops[i]
+	if o.row == noRow {
+		return nil
+	}
+	row := stream.Row(c.rows[o.row:])
+	return row[:s.RowBytes(row)]
+}
+
+// ContextOf is the context of op i, nil if it has none, and the key in it, nil if there
+// is none. They are views; the key may be longer than it is.
+func (c *Caller) ContextOf(i int) (*Context, stream.Row) {
+	o := &c.ops[i]
+	if o.context == noContext {
+		return nil, nil
+	}
+	x := &c.contexts[o.context]
+	if x.bytes <= abi.ContextRecordBytes || x.Key == noRow {
+		return x, nil
+	}
+	return x, stream.Row(c.rows[x.Key:])
+}
+
 // Due says that it is time to perform.
 func (c *Caller) Due() bool {
 	return len(c.ops) >= c.options.OpsMax || len(c.rows)+int(c.ctxBytes) >= c.options.FrameBytesMax

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -25,7 +26,8 @@ type processOperator struct {
 	states  *process.States
 	sides   [2]processSide
 	results []*output // by the aux of an emit
-	failed  func(o *processOp, err error) error
+	failing
+	function *job.Function
 
 	now   stream.EventTime // the watermark
 	clock stream.ProcTime
@@ -328,7 +330,14 @@ func (p processRole) Take(i int, e abi.Effect) error {
 func (processRole) Done(int) error { return nil }
 
 // Fault implements guest.Role.
-func (p processRole) Fault(i int, err error) error { return p.o.failed(&p.o.ops[i], err) }
+func (p processRole) Fault(i int, err error) error {
+	o, op := p.o, &p.o.ops[i]
+	x := failureOf(o.function, o.caller, i, err)
+	if x.time = op.time; op.kind != abi.OpOnBroadcast {
+		x.key = o.shows.Show(o.backend.Key(op.ref))
+	}
+	return o.faults.take(&x)
+}
 
 // Begin implements guest.Framed.
 func (p processRole) Begin(from, to int) { p.o.from, p.o.to = from, to }

@@ -34,3 +34,24 @@ func TestProcessScenarios(t *testing.T) {
 		}
 	}
 }
+
+// TestProcessGuests runs process functions in C, also on instances that are thrown away
+// after every call. What they want was worked out by hand.
+func TestProcessGuests(t *testing.T) {
+	for _, path := range find(t, "testdata/guests") {
+		for _, restart := range []bool{false, true} {
+			for _, batch := range []int{0, 1, 4096} {
+				for _, parallelism := range []int{1, 3} {
+					o := options()
+					o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
+					if batch == 1 {
+						o.Guest, o.Rescale = fresh, []int{3, 1, 5, 2}
+					}
+					if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
+						t.Errorf("restart=%t/batch=%d/parallelism=%d: %v", restart, batch, parallelism, r)
+					}
+				}
+			}
+		}
+	}
+}
