@@ -12,11 +12,11 @@ SEEDS    ?= 10000
 KAFKA_SEEDS ?= 200
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
-MODULES := . guest-sdk/go $(wildcard udfs/*/go)
+MODULES := . guest-sdk/go $(wildcard udfs/*/go udfs/examples/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help
-.PHONY: help test check vulnerabilities race fuzz answers fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
+.PHONY: jvm help test check vulnerabilities race fuzz answers fuzz-windows kill-file kill-kafka kafka-releases planted bench guests rewrite clean sim bench-checkpoints bench-kafka
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -98,6 +98,9 @@ bench-checkpoints: ## what checkpoints cost, on the disk that TMPDIR is on
 
 bench-kafka: ## a job between topics, on one processor with the broker on another (needs Java and Maven); RUNS=5 of each
 	$(GO) run ./host/internal/kafkabench -runs $(RUNS)
+
+jvm: ## the ABI's vectors on the host in Java (needs Java and Maven)
+	$(GO) test -count 1 -v -run '^TestJVM$$' -timeout 30m ./host/conformance
 
 guests: ## build testdata/wasm from udfs/ (needs clang-19 and lld-19 for those in C)
 	$(GO) run ./udfs/build

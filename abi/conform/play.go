@@ -42,20 +42,20 @@ func wrong(op int, format string, args ...any) error {
 
 // player plays a vector.
 type player struct {
-	schemas schemas
-	g       Guest
-	f       *Frame
-	header  abi.Header
-	held    map[int][]byte // by cell, what slots were left as
+	rows   Rows
+	g      Guest
+	f      *Frame
+	header abi.Header
+	held   map[int][]byte // by cell, what slots were left as
 }
 
 // Play performs the frames. If the vector says that the last one ends in a fault, fault is the error that it ended
 // with, for the caller to judge; err is what was not as it must be, a *Problem.
 func (v *Vector) Play(g Guest) (fault, err error) {
 	p := &player{g: g, held: map[int][]byte{}}
-	if v.schemas != nil {
-		p.schemas = *v.schemas
-		p.schemas.outputs = slices.Clone(p.schemas.outputs)
+	if v.rows != nil {
+		p.rows = *v.rows
+		p.rows.outputs = slices.Clone(p.rows.outputs)
 	}
 	for n := range v.Frames {
 		p.f = &v.Frames[n]
@@ -142,10 +142,10 @@ func (p *player) end(effects, after []byte) error {
 // keep takes over what a slot was left as, if that is a row.
 func (p *player) keep(op, slot, cell int, content []byte) error {
 	p.held[cell] = bytes.Clone(content)
-	if len(p.schemas.slots) == 0 || present(content) == nil {
+	if len(p.rows.slots) == 0 || present(content) == nil {
 		return nil
 	}
-	schema, row, rest := p.schemas.slots[slot%len(p.schemas.slots)], content, []byte(nil)
+	schema, row, rest := p.rows.slots[slot%len(p.rows.slots)], content, []byte(nil)
 	if p.header.Stride != 0 {
 		row, rest = content[:schema.FixedBytes()], content[schema.FixedBytes():]
 	}

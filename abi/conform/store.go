@@ -30,11 +30,11 @@ type entry struct{ key, value []byte }
 
 // NewStore makes the states of a function.
 func NewStore(f *abi.Function) (*Store, error) {
-	s, err := schemasOf(f)
+	r, err := RowsOf(f)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{function: f, schemas: s.states, entries: map[place][]entry{}}, nil
+	return &Store{function: f, schemas: r.states, entries: map[place][]entry{}}, nil
 }
 
 // Begin says which frame calls are about from here on.

@@ -8,11 +8,9 @@ package conform
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // File is a file of vectors.
@@ -33,7 +31,7 @@ type Vector struct {
 	Fault   string `json:"fault"`
 	Message string `json:"message"`
 
-	schemas *schemas // of the function; nil: rows are shown as bytes
+	rows *Rows // of the function; nil: they are shown as bytes
 }
 
 // Frame is a frame and what it must be answered.
@@ -85,51 +83,9 @@ func Read(text []byte) (File, error) {
 		if int(v.Function) >= len(f.Manifest.GetFunctions()) {
 			return f, fmt.Errorf("conform: vector %q: there is no function %d", v.Name, v.Function)
 		}
-		if v.schemas, err = schemasOf(f.Manifest.GetFunctions()[v.Function]); err != nil {
+		if v.rows, err = RowsOf(f.Manifest.GetFunctions()[v.Function]); err != nil {
 			return f, fmt.Errorf("conform: vector %q: %w", v.Name, err)
 		}
 	}
 	return f, nil
-}
-
-// schemas are those of a function's rows.
-type schemas struct {
-	outputs []*stream.Schema
-	slots   []*stream.Schema // of an op
-	states  []stateSchemas
-}
-
-type stateSchemas struct{ key, value *stream.Schema }
-
-// messageSchema is what encode emits.
-var messageSchema = &abi.Schema{Fields: []*abi.Field{{Name: "value", Type: "BYTES"}, {Name: "key", Type: "BYTES"}}}
-
-func schemasOf(f *abi.Function) (*schemas, error) {
-	var errs []error
-	read := func(s *abi.Schema) *stream.Schema {
-		schema, err := stream.ParseSchemaText(s.Text())
-		errs = append(errs, err)
-		return schema
-	}
-	output := f.GetOutput()
-	if f.GetRole() == abi.RoleEncode {
-		output = messageSchema
-	}
-	s := &schemas{outputs: []*stream.Schema{read(output)}}
-	for _, o := range f.GetNamedOutputs() {
-		s.outputs = append(s.outputs, read(o.GetSchema()))
-	}
-	switch f.GetRole() {
-	case abi.RoleAggregate:
-		s.slots = append(s.slots, read(f.GetAccumulator()))
-	case abi.RoleReduce:
-		s.slots = append(s.slots, read(f.GetInput()))
-	}
-	for _, state := range f.GetStates() {
-		if state.InSlot() {
-			s.slots = append(s.slots, read(state.GetValue()))
-		}
-		s.states = append(s.states, stateSchemas{read(state.GetKey()), read(state.GetValue())})
-	}
-	return s, errors.Join(errs...)
 }

@@ -48,12 +48,13 @@ func generate(root string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for path, write := range map[string]func(*definition) ([]byte, error){
-		"abi/abi_gen.go":                              writeABI,
-		"guest-sdk/go/internal/raw/raw_gen.go":        writeRaw,
-		"guest-sdk/go/internal/raw/raw_wasip1_gen.go": writeRawWasm,
-		"guest-sdk/c/wasmstream_abi.h":                writeC,
-		"guest-sdk/rust/src/raw.rs":                   writeRust,
-		"abi/next/tables.md":                          writeTables,
+		"abi/abi_gen.go":                                           writeABI,
+		"guest-sdk/go/internal/raw/raw_gen.go":                     writeRaw,
+		"guest-sdk/go/internal/raw/raw_wasip1_gen.go":              writeRawWasm,
+		"guest-sdk/c/wasmstream_abi.h":                             writeC,
+		"abi/next/tables.md":                                       writeTables,
+		"flink/abi-host/src/main/java/org/wasmstream/abi/Abi.java": writeJava,
+		"guest-sdk/rust/src/raw.rs":                                writeRust,
 	} {
 		if files[path], err = write(d); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -64,7 +65,9 @@ func generate(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	maps.Copy(files, vectors)
-	return files, nil
+	copies, err := copyCases(root)
+	maps.Copy(files, copies)
+	return files, err
 }
 
 // findRoot walks up to the folder that holds the definition, so that the command works from anywhere in the repository.

@@ -35,6 +35,7 @@ func writeRust(d *definition) ([]byte, error) {
 	r.structure("Effect", "One thing that an op wants done, without its payload", d.Effect, d.EffectBytes)
 	r.structure("Context", "What an op is about; of shorter contexts only the first fields are there", d.Context, d.ContextBytes)
 	r.structure("Element", "An element of a window's content", d.Element, d.ElementBytes)
+	r.line("")
 	for _, o := range d.OpKinds {
 		r.constant("op "+o.Name, "u16", fmt.Sprint(o.Number), o.Doc)
 	}
@@ -57,7 +58,7 @@ func (r *rustText) structure(name, doc string, fields []field, total uint32) {
 	if end < total {
 		r.line("    reserved: [u32; %d],", (total-end)/4)
 	}
-	r.line("}\n\nconst _: () = assert!(core::mem::size_of::<%s>() == %d);\n", name, total)
+	r.line("}\n\nconst _: () = assert!(core::mem::size_of::<%s>() == %d);", name, total)
 }
 
 // imports declares the host's functions.

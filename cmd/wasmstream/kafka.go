@@ -33,7 +33,7 @@ func kafkaSource(e *Env, s *job.Source) kafka.SourceOptions {
 	o := kafka.SourceOptions{
 		Connection: kafkaConnection(e, &k.Kafka), Topics: k.Topics, Start: kafka.StartFrom(k.Start.String()), StartMillis: k.StartTime,
 		Group: k.Group, Bounded: k.Bounded, DiscoveryInterval: k.DiscoveryInterval, ReadUncommitted: k.ReadUncommitted,
-		Metadata: s.RecordTime || len(s.Metadata) > 0, RecordBytesMax: k.RecordBytesMax,
+		Metadata: s.RecordTime || len(s.Metadata) > 0 || s.Decode != nil, RecordBytesMax: k.RecordBytesMax,
 	}
 	if k.TopicPattern != nil {
 		o.Pattern = strings.TrimSuffix(strings.TrimPrefix(k.TopicPattern.String(), "^(?:"), ")$")

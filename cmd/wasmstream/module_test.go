@@ -271,7 +271,7 @@ func TestModuleConformFails(t *testing.T) {
 	run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json").expect(t, exitOK)
 	o := run(t, folder, "module", "conform", "m.wasm")
 	o.expect(t, exitFailed)
-	const told = "FAILED  delays (aggregate): one flight\n        frame 1, result 0\n        emit for op 2 to output 0, (flights 1, delay_sum 7, delay_max 7) is missing\n"
+	const told = "FAILED  delays (aggregate): one flight\n        frame 1, result 0\n        missing: for op 2 emit to output 0, (flights 1, delay_sum 7, delay_max 7)\n"
 	if !strings.Contains(o.stdout, told) {
 		t.Error(o.stdout)
 	}

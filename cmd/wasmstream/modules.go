@@ -60,8 +60,9 @@ type modules struct {
 	engine  *sandbox.Engine // nil until a module is compiled
 	wasm    map[string][]byte
 	loaded  map[string]*sandbox.Module
-	refused bool   // whether one was refused, for the exit code
-	job     string // the job file, for messages
+	refused bool      // whether one was refused, for the exit code
+	job     string    // the job file, for messages
+	record  *recorder // nil: nothing is recorded
 }
 
 func newModules(e *Env, o sandbox.Options) *modules {
@@ -156,12 +157,19 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 func (m *modules) loadAll(plan *job.Job) error {
 	var all []*job.Function
 	for _, s := range plan.Sources {
-		if s.Timestamp != nil {
-			all = append(all, s.Timestamp)
+		for _, f := range []*job.Function{s.Timestamp, s.Decode} {
+			if f != nil {
+				all = append(all, f)
+			}
 		}
 	}
 	for _, s := range plan.Steps {
 		all = append(all, s.Functions...)
+	}
+	for _, s := range plan.Sinks {
+		if s.Encode != nil {
+			all = append(all, s.Encode)
+		}
 	}
 	for _, f := range all {
 		if _, err := m.load(f.Module); err != nil {
@@ -178,9 +186,22 @@ func (m *modules) Guest(f *job.Function) (runtime.Guest, error) {
 		return nil, err
 	}
 	log := m.log.With("module", f.Module.Name)
-	return module.Instantiate(context.Background(), sandbox.InstanceOptions{
+	instance, err := module.Instantiate(context.Background(), sandbox.InstanceOptions{
 		Log: func(level int, message string) { log.Log(context.Background(), slogLevel(level), message) },
 	})
+	if err != nil {
+		return nil, err
+	}
+	return m.record.wrap(instance, f)
+}
+
+// Outputs opens a function whose input is any, for job.Options: it runs in the sandbox.
+func (m *modules) Outputs(f *job.Function) (map[uint32]string, error) {
+	instance, err := m.Guest(f)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.OutputsOf(instance, f)
 }
 
 // Close gives back what compiled modules hold.

@@ -28,7 +28,7 @@ func readJob(e *Env, path string, m *modules) (*job.Job, error) {
 	}
 	m.job = path
 	plan, err := job.Parse(text, job.Options{
-		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Zone: time.LoadLocation, Manifest: m.Manifest,
+		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Zone: time.LoadLocation, Manifest: m.Manifest, Open: m.Outputs,
 	})
 	if err != nil {
 		code := exitBadInput
@@ -82,6 +82,7 @@ func config(e *Env, m *modules, workers int, start startOptions) runtime.Config 
 			return json.NewEncoder(s.Input.Project(s.Connector.KafkaSink.Key), json.EncoderOptions{AppendOnly: true})
 		},
 		Guest: m.Guest,
+		Asker: func(s *job.Step) (connector.Asker, error) { return httpAsker(e, s) },
 	}
 }
 

@@ -22,6 +22,7 @@ type RunCommand struct {
 	JSON     bool   `name:"json" help:"End with one JSON object on stdout instead of a table."`
 	LogLevel string `help:"The least important lines of the log: debug, info, warn or error. By default warn on a terminal, else info." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
 	Metrics  string `help:"Serve Prometheus metrics, /health and /ready there: host:port, with port 0 for any that is free." placeholder:"ADDRESS"`
+	RecordFlags
 	StartFlags
 	SandboxFlags
 
@@ -33,7 +34,7 @@ func (c *RunCommand) Validate() error {
 	if c.Workers < 0 || c.Workers > job.ParallelismMax {
 		return fmt.Errorf("--workers must be from 1 to %d, or 0 for all processors", job.ParallelismMax)
 	}
-	return nil
+	return c.RecordFlags.Validate()
 }
 
 // Run runs the job to the end of its input and tells how it went.
@@ -99,6 +100,10 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use --fresh\n", r.plan.Name, keep.recovery.Manifest.Epoch)
 		return nil
 	}
+	if m.record, err = openRecorder(&c.RecordFlags, r.env.Log, r.plan, m); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.record.close(r.screen.printf)) }()
 	workers := c.Workers
 	if workers == 0 {
 		workers = goruntime.GOMAXPROCS(0)

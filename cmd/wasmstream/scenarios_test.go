@@ -148,7 +148,8 @@ func TestBadScenarioArguments(t *testing.T) {
 		"test b/note.txt/x":                  "b/note.txt/x: ",
 		"test --state=disk a.scenario":       "--state disk is not offered yet",
 		"test --state=tape a.scenario":       "--state",
-		"test --wasm-twins=go a.scenario":    "--wasm-twins=go is not offered yet",
+		"test --wasm-twins=go a.scenario":    "there is no testdata/wasm/twins-go.wasm in this folder or above it",
+		"test --wasm-twins=java a.scenario":  "--wasm-twins",
 		"test --batch=-1 a.scenario":         "batch is -1; choose from 1 to 1048576",
 		"test --update --batch=3 a.scenario": "leave the batch out",
 	} {

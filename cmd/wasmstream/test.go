@@ -58,6 +58,9 @@ func (c *TestCommand) Run(e *Env) error {
 	o := c.options(e, modules)
 	files, err := c.files()
 	wrong := c.offered()
+	if wrong == nil && c.WasmTwins != "" {
+		o.Twins, wrong = findTwins(c.WasmTwins)
+	}
 	if wrong == nil {
 		wrong = o.Validate()
 	}
@@ -111,9 +114,6 @@ func (c *TestCommand) offered() error {
 	}
 	if c.State != "memory" {
 		errs = append(errs, fmt.Errorf("--state %s is not offered yet", c.State))
-	}
-	if c.WasmTwins != "" {
-		errs = append(errs, fmt.Errorf("--wasm-twins=%s is not offered yet", c.WasmTwins))
 	}
 	return errors.Join(errs...)
 }

@@ -146,6 +146,13 @@ WS_PART ws_column ws_find_column(ws_schema schema, ws_view name, uint32_t index)
 #define ws_find(schema, name) ws_find_column(schema, name, 0)
 #define ws_column_at(schema, index) ws_find_column(schema, ws_view_of(0, 0), index)
 
+/* Whether the column is of a type, without what stands in brackets or behind, as in DECIMAL(10, 2) NOT NULL. */
+WS_PART int ws_is_type(ws_column c, ws_view type) {
+  uint32_t n = 0;
+  while (n < c.type.length && c.type.bytes[n] != '(' && c.type.bytes[n] != ' ') n++;
+  return ws_same(ws_view_of(c.type.bytes, n), type);
+}
+
 /* The column of a row: its type is the caller's to know. */
 #define ws_any_get(row, column, type) (((const type *)(const void *)((const uint8_t *)(row) + (column).offset))->value)
 WS_PART inline int ws_any_is_null(const void *row, ws_column c) { return ((const uint8_t *)row)[(c.index + 8) / 8] >> (c.index % 8) & 1; }

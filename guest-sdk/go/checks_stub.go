@@ -2,6 +2,8 @@
 
 package wasmstream
 
+import "github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+
 // checks are what a native row knows about itself, to find a column used on the wrong row: in Wasm that would silently
 // read or write something else.
 type checks struct {
@@ -23,5 +25,77 @@ func (r Row) check(c uint8, sqlType string, write bool) {
 			r.schema.columns[c].sqlType + ", not " + sqlType)
 	case write && !r.writable:
 		panic("wasmstream: the " + r.schema.what + " cannot be written here")
+	}
+}
+
+// checkField panics as check does, for a column that was looked for in Open.
+func (r Row) checkField(f Field, write bool) {
+	switch {
+	case r.schema == nil:
+		panic("wasmstream: this row came from no function")
+	case f.of == nil:
+		panic("wasmstream: this field was not found by Find")
+	case r.schema != f.of:
+		panic("wasmstream: field " + f.Name + " of the " + f.of.what + " is used on the " + r.schema.what)
+	case write && !r.writable:
+		panic("wasmstream: the " + r.schema.what + " cannot be written here")
+	}
+}
+
+// contextBytes are what the kinds of ops have of a context; on-record's depends on the role.
+var contextBytes = map[uint32]uint32{
+	raw.OpOnRecord: raw.ContextRecordBytes, raw.OpOnSecond: raw.ContextKeyedBytes, raw.OpOnBroadcast: raw.ContextRecordBytes,
+	raw.OpOnTimer: raw.ContextKeyedBytes, raw.OpOnWindow: raw.ContextGroupBytes, raw.OpAssign: raw.ContextRecordBytes,
+	raw.OpOnElement: raw.ContextWindowBytes, raw.OpOnEventTime: raw.ContextWindowBytes,
+	raw.OpOnProcessingTime: raw.ContextWindowBytes, raw.OpOnMerge: raw.ContextGroupBytes, raw.OpClear: raw.ContextWindowBytes,
+	raw.OpEvict: raw.ContextGroupBytes, raw.OpOnPair: raw.ContextPairBytes, raw.OpOnGroup: raw.ContextGroupBytes,
+	raw.OpOnAnswer: raw.ContextPairBytes, raw.OpDecode: raw.ContextRecordBytes, raw.OpEncode: raw.ContextRecordBytes,
+	raw.OpOnKey: raw.ContextKeyedBytes,
+}
+
+// isKeyed tells roles whose records have a key.
+func (b *base) isKeyed() bool {
+	return b.role == "process" || b.role == "co-process" || b.role == "broadcast-process"
+}
+
+// checkContext panics where the op has no such thing: in Wasm that would be read from whatever is there.
+func (o *Op) checkContext(bytes uint32) {
+	has := contextBytes[o.kind]
+	if o.kind == raw.OpOnRecord && o.of.isKeyed() {
+		has = raw.ContextKeyedBytes
+	}
+	if bytes > has {
+		panic("wasmstream: " + o.of.role + " " + o.of.name + " asks for what its op does not have: a key, a window or elements")
+	}
+}
+
+// allowed are the effects that roles may have, beside emits to declared outputs and answers of states.
+var allowed = map[uint32][]string{
+	raw.EffectSetTimer:    {"trigger", "process", "co-process", "broadcast-process"},
+	raw.EffectDeleteTimer: {"trigger", "process", "co-process", "broadcast-process"},
+	raw.EffectWatermark:   {"timestamp"}, raw.EffectEventTime: {"timestamp"},
+	raw.EffectAssign: {"assigner"}, raw.EffectEvict: {"evictor"}, raw.EffectDecide: {"trigger"}, raw.EffectKeep: {"filter"},
+	raw.EffectVisitKeys: {"broadcast-process"}, raw.EffectRequest: {"enrich"},
+	raw.EffectEmit: {"map", "flat-map", "key", "aggregate", "apply", "process", "co-process", "broadcast-process", "join", "co-group", "enrich", "decode", "encode"},
+}
+
+// checkEffect panics where the role may not have such an effect: a host would refuse it.
+func (o *Op) checkEffect(kind uint32) {
+	roles, limited := allowed[kind]
+	if !limited {
+		return
+	}
+	for _, r := range roles {
+		if r == o.of.role {
+			return
+		}
+	}
+	panic("wasmstream: a function of the role " + o.of.role + " may not do this: " + o.of.name)
+}
+
+// checkState panics where a state is used by a function that does not declare it.
+func (o *Op) checkState(of *base, name string) {
+	if of != o.of {
+		panic("wasmstream: state " + name + " is not declared by " + o.of.name)
 	}
 }

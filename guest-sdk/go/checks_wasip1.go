@@ -8,3 +8,11 @@ type checks struct{}
 func allow(*schema, bool) checks { return checks{} }
 
 func (Row) check(uint8, string, bool) {}
+
+func (Row) checkField(Field, bool) {}
+
+func (*Op) checkContext(uint32) {}
+
+func (*Op) checkEffect(uint32) {}
+
+func (*Op) checkState(*base, string) {}

@@ -22,6 +22,7 @@ type Column struct {
 	name     string
 	sqlType  string
 	variable bool
+	any      bool
 }
 
 // Columns is a schema: the columns of a row, in order of their positions.

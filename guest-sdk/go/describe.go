@@ -15,14 +15,20 @@ func (m *machine) Describe() []byte {
 			text = append(text, ',')
 		}
 		text = append(text, "\n  "...)
-		text = f.describe(text)
+		text = f.common().describe(text)
 	}
 	m.manifest = append(text, "\n]}\n"...)
 	return m.manifest
 }
 
-// describe appends a schema under a key.
+// describe appends a schema under a key, if there is anything to say.
 func (s *schema) describe(text []byte, key string) []byte {
+	if s.any {
+		return append(text, `, "`+key+`": {"any": true}`...)
+	}
+	if len(s.columns) == 0 {
+		return text
+	}
 	text = append(text, `, "`+key+`": {"fields": [`...)
 	for i, c := range s.columns {
 		if i > 0 {

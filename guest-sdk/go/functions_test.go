@@ -69,7 +69,7 @@ func register() bool {
 			Name: "mean", Doc: `a "mean"`, Input: wasmstream.Columns{value.As("v")}, Output: wasmstream.Columns{mean.As("mean")},
 			Accumulator: wasmstream.Columns{n.As("n"), sum.As("sum")},
 			Parameters:  []wasmstream.Parameter{{Column: scale.As("scale"), Default: "1.5"}},
-			Open:        func(p wasmstream.Row) { opened = scale.Get(p) },
+			Open:        func(o *wasmstream.Opening) { opened = scale.Get(o.Parameters) },
 			Add: func(acc, in wasmstream.Row) {
 				n.Set(acc, n.Get(acc)+1)
 				sum.Set(acc, sum.Get(acc)+int64(value.Get(in)))
@@ -180,7 +180,7 @@ func TestMistakesAreFound(t *testing.T) {
 		"came from no function":                 func() { count.Get(wasmstream.Row{}) },
 		"another position":                      func() { a := good(); a.Input = wasmstream.Columns{sum.As("sum")}; wasmstream.Register(a) },
 		"two columns v":                         func() { a := good(); a.Input = wasmstream.Columns{n.As("v"), sum.As("v")}; wasmstream.Register(a) },
-		"needs a Name":                          func() { wasmstream.Register(&wasmstream.Aggregate{}) },
+		"has no Name":                           func() { wasmstream.Register(&wasmstream.Aggregate{}) },
 		"more than 56":                          func() { a := good(); a.Input = make(wasmstream.Columns, 57); wasmstream.Register(a) },
 		"an op of a kind that it does not know": func() { raw.Guest.Call(2, frameOf(77)) },
 		"no function of that index":             func() { raw.Guest.Call(99, frameOf(raw.OpAdd)) },

@@ -10,20 +10,28 @@ import (
 // sdkVersion is in the manifest, for people.
 const sdkVersion = "0.0.0"
 
-// Function is a function of any role: an *Aggregate.
+// Function is a function of any role: an *Aggregate, a *Map.
 type Function interface {
 	prepare()
-	run(frame)
-	describe(text []byte) []byte
+	common() *base
+	op(*Op)
+}
+
+// fast is a function that performs frames by itself, where it can.
+type fast interface {
+	run(frame) bool
 }
 
 // machine is the module at work: its functions and the two buffers that it shares with the host.
 type machine struct {
 	functions []Function
 	// in is the frame's buffer; as a field it stays reachable, so that the collector leaves it where it is.
-	in       []uint64
-	effects  []byte
-	scratch  []byte
+	in []uint64
+	// effects is a buffer, of which so much is used by this call; what is not is zero.
+	effects []byte
+	used    int
+	// slots are those of the frame, where they are answered by effects.
+	slots    []variableSlot
 	manifest []byte
 	// tooLarge is whether the effects of this call passed their limit.
 	tooLarge bool
@@ -80,17 +88,20 @@ func (m *machine) In(size uint32) []byte {
 // Call performs a frame's ops. A panic is not recovered here, since the deferred call would cost more than a record: the
 // runtime writes it to standard error, which the host takes for the fault's message, and exits.
 func (m *machine) Call(index uint32, bytes []byte) (effects []byte, fits bool) {
-	// What runFixed emits begins as zeros: cleared at once, since each clearing is a call into the engine.
+	// Rows in the effects begin as zeros: cleared at once, since each clearing is a call into the engine.
 	if m.busy {
 		// Natively a test goes on after a function panicked; what that left behind the effects is not zero.
 		m.effects = nil
-	} else if len(m.effects) > 0 {
-		clear(m.effects)
+	} else if m.used > 0 {
+		clear(m.effects[:m.used])
 	}
-	m.effects, arena, m.tooLarge, m.busy = m.effects[:0], arena[:0], false, true
-	m.functions[m.check(index, bytes)].run(open(bytes))
+	m.used, arena, m.tooLarge, m.busy = 0, arena[:0], false, true
+	f, fr := m.functions[m.check(index, bytes)], open(bytes)
+	if quick, ok := f.(fast); !ok || !quick.run(fr) {
+		m.perform(f, fr)
+	}
 	m.busy = false
-	return m.effects, !m.tooLarge
+	return m.effects[:m.used], !m.tooLarge
 }
 
 // check finds what would be a mistake in the host's making; for the rest the host is trusted.
@@ -116,31 +127,27 @@ func open(bytes []byte) frame {
 	}
 }
 
+// isOpening tells a frame that opens the function: there is nothing else in it.
+func (f *frame) isOpening() bool { return f.count > 0 && *(*uint16)(f.ops) == raw.OpOpen }
+
 // grow makes room for effects up to end; false where they would be too large.
-func (m *machine) grow(effects []byte, end int) ([]byte, bool) {
+func (m *machine) grow(end int) bool {
 	if end > raw.EffectsBytesMax {
 		m.tooLarge = true
-		return effects, false
+		return false
 	}
-	larger := make([]byte, len(effects), max(min(2*end, raw.EffectsBytesMax), 1<<14))
-	copy(larger, effects)
-	return larger, true
+	larger := make([]byte, max(min(2*end, raw.EffectsBytesMax), 1<<14))
+	copy(larger, m.effects)
+	m.effects = larger
+	return true
 }
 
-// beginEffect opens an effect whose payload is then appended to m.effects.
-func (m *machine) beginEffect(kind, op, aux uint32) int {
-	at := len(m.effects)
-	m.effects = le.AppendUint64(m.effects, uint64(kind)|uint64(op)<<32)
-	m.effects = le.AppendUint64(m.effects, uint64(aux)<<32)
-	return at
-}
-
-// endEffect closes the effect begun at at: its length, and padding to 8.
-func (m *machine) endEffect(at int) {
-	length := len(m.effects) - at - raw.EffectBytes
-	le.PutUint32(m.effects[at+raw.EffectAtLength:], uint32(length))
-	for len(m.effects)%8 != 0 {
-		m.effects = append(m.effects, 0)
+// reserve makes room for n bytes of effects, which are zero. Where they do not fit they go nowhere, and the call says so.
+func (m *machine) reserve(n int) unsafe.Pointer {
+	at := m.used
+	if at+n > len(m.effects) && !m.grow(at+n) {
+		return unsafe.Pointer(unsafe.SliceData(make([]byte, n)))
 	}
-	m.tooLarge = m.tooLarge || len(m.effects) > raw.EffectsBytesMax
+	m.used = at + n
+	return unsafe.Pointer(&m.effects[at])
 }

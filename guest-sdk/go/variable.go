@@ -23,10 +23,14 @@ var arena []byte
 // view finds the bytes of the field.
 func view(r Row, c uint8, sqlType string) (unsafe.Pointer, int) {
 	p := at(r, c, sqlType)
-	v := *(*uint64)(p)
+	return viewOf(r, *(*uint64)(p), p)
+}
+
+// viewOf finds the bytes of a field of that value at that place.
+func viewOf(r Row, v uint64, at unsafe.Pointer) (unsafe.Pointer, int) {
 	switch {
 	case v&inlineMark != 0:
-		return p, int(v >> 56 & 0x7F)
+		return at, int(v >> 56 & 0x7F)
 	case v&pendingMark != 0:
 		return unsafe.Pointer(&arena[v>>32&offsetMax]), int(uint32(v))
 	}
@@ -35,90 +39,100 @@ func view(r Row, c uint8, sqlType string) (unsafe.Pointer, int) {
 
 // putBytes sets a field of variable width.
 func putBytes(r Row, c uint8, sqlType string, v []byte) {
+	if bits, ok := textBits(v); ok {
+		put(r, c, sqlType, bits)
+	}
+}
+
+// textBits are a value's bits in a row that is being written; false if the call has no room for more.
+func textBits(v []byte) (uint64, bool) {
 	if len(v) > inlineMax {
 		offset := len(arena)
 		if offset+len(v) > offsetMax {
 			// The host drops all that this call does and comes again with less.
 			guest.tooLarge = true
-			return
+			return 0, false
 		}
 		arena = append(arena, v...)
-		put(r, c, sqlType, pendingMark|uint64(offset)<<32|uint64(len(v)))
-		return
+		return pendingMark | uint64(offset)<<32 | uint64(len(v)), true
 	}
 	n := uint64(0x80|len(v)) << 56
 	for i, b := range v {
 		n |= uint64(b) << (8 * i)
 	}
-	put(r, c, sqlType, n)
+	return n, true
 }
 
-// appendRow appends a row that was written, in canonical form: longer values behind the fixed part in column order and
-// without gaps. Rows are compared by their bytes, so a value must have one form however it came about.
-func (s *schema) appendRow(out []byte, r Row) []byte {
-	start := len(out)
-	out = append(out, unsafe.Slice((*byte)(r.base), s.fixedBytes)...)
-	for i, c := range s.columns {
-		field := start + firstField + 8*i
-		v := le.Uint64(out[field:])
-		if !c.variable || v&inlineMark != 0 || uint32(v) == 0 {
-			continue
-		}
-		p, n := view(r, uint8(i), c.sqlType)
-		le.PutUint64(out[field:], uint64(len(out)-start)<<32|uint64(n))
-		out = append(out, unsafe.Slice((*byte)(p), n)...)
-		out = pad(out)
-	}
-	return out
-}
-
-// pad fills up to a multiple of 8.
-func pad(b []byte) []byte {
-	for len(b)%8 != 0 {
-		b = append(b, 0)
-	}
-	return b
-}
-
-// variableSlot is an accumulator of variable width during a frame. Its buffer is kept from frame to frame.
+// variableSlot is a slot that is answered by an effect, during a frame. Its buffer is kept from frame to frame.
 type variableSlot struct {
-	buffer         []byte
-	loaded, edited bool
+	buffer []byte
+	state  slotState
 }
 
-// variable returns a slot of variable width: a copy, taken when it is first asked for.
-func (a *Aggregate) variable(f frame, slot uint32, edited bool) unsafe.Pointer {
-	s := &a.slots[slot]
-	if !s.loaded {
-		entry := *(*uint64)(unsafe.Add(f.slots, uintptr(slot)*raw.SlotEntryBytes))
-		s.buffer = append(s.buffer[:0], unsafe.Slice((*byte)(unsafe.Add(f.base, uint32(entry))), entry>>32)...)
-		if entry>>32 == 0 {
-			s.buffer = append(s.buffer, make([]byte, a.accumulator.fixedBytes)...)
+// slotState is what became of a slot in a frame.
+type slotState uint8
+
+const (
+	slotInFrame slotState = iota // as the host gave it
+	slotEdited                   // in the buffer
+	slotCleared                  // it holds no value
+)
+
+// beginSlots forgets the slots of the frame before.
+func (m *machine) beginSlots(f *frame) {
+	for len(m.slots) < int(f.slotsCount) {
+		m.slots = append(m.slots, variableSlot{})
+	}
+	for i := range m.slots[:f.slotsCount] {
+		m.slots[i].state = slotInFrame
+	}
+}
+
+// slotRow is what a slot holds now; nil if it holds no value.
+func (m *machine) slotRow(f *frame, slot uint32) unsafe.Pointer {
+	v := &m.slots[slot]
+	switch v.state {
+	case slotEdited:
+		return unsafe.Pointer(unsafe.SliceData(v.buffer))
+	case slotCleared:
+		return nil
+	}
+	entry := *(*uint64)(unsafe.Add(f.slots, uintptr(slot)*raw.SlotEntryBytes))
+	if entry>>32 == 0 {
+		return nil
+	}
+	return unsafe.Add(f.base, uint32(entry))
+}
+
+// editSlot makes a slot's row one that can be written: a copy, zeroed if it held no value.
+func (m *machine) editSlot(f *frame, slot uint32, s *schema) unsafe.Pointer {
+	v := &m.slots[slot]
+	if v.state != slotEdited {
+		var old []byte
+		if entry := *(*uint64)(unsafe.Add(f.slots, uintptr(slot)*raw.SlotEntryBytes)); v.state == slotInFrame {
+			old = unsafe.Slice((*byte)(unsafe.Add(f.base, uint32(entry))), entry>>32)
 		}
-		s.loaded = true
+		v.buffer = append(v.buffer[:0], old...)
+		for len(v.buffer) < s.fixedBytes {
+			v.buffer = append(v.buffer, 0)
+		}
+		v.state = slotEdited
 	}
-	s.edited = s.edited || edited
-	return unsafe.Pointer(unsafe.SliceData(s.buffer))
+	return unsafe.Pointer(unsafe.SliceData(v.buffer))
 }
 
-// beginVariable forgets the accumulators of the frame before.
-func (a *Aggregate) beginVariable(f frame) {
-	for len(a.slots) < int(f.slotsCount) {
-		a.slots = append(a.slots, variableSlot{})
-	}
-	for i := range a.slots {
-		a.slots[i].loaded, a.slots[i].edited = false, false
-	}
-}
-
-// endVariable answers the accumulators that were edited.
-func (a *Aggregate) endVariable(f frame) {
-	for i := range a.slots[:f.slotsCount] {
-		if s := &a.slots[i]; s.edited {
-			row := Row{base: unsafe.Pointer(unsafe.SliceData(s.buffer)), checks: allow(a.accumulator, false)}
-			at := guest.beginEffect(raw.EffectSetSlot, f.count-1, uint32(i))
-			guest.effects = a.accumulator.appendRow(guest.effects, row)
-			guest.endEffect(at)
+// endSlots answers the slots that were edited. schemas are those of an op's slots.
+func (o *Op) endSlots(schemas []*schema) {
+	m := &guest
+	for i := range m.slots[:o.slotsCount] {
+		switch v := &m.slots[i]; v.state {
+		case slotEdited:
+			s := schemas[i%len(schemas)]
+			row := Row{base: unsafe.Pointer(unsafe.SliceData(v.buffer)), checks: allow(s, false)}
+			size := s.sizeOf(row)
+			s.copyTo(o.effect(raw.EffectSetSlot, uint32(i), size), size, row)
+		case slotCleared:
+			o.effect(raw.EffectSetSlot, uint32(i), 0)
 		}
 	}
 }

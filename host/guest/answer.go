@@ -78,6 +78,8 @@ func (k *checker) effect(e *abi.Effect) error {
 		return fault(abi.FaultBadEffect, k.op, "op %d, %s, may not be answered by %s", k.op, o.kind, e.Kind)
 	case r.once&k.seen&bit != 0:
 		return fault(abi.FaultBadAnswer, k.op, "op %d, %s, was answered by %s twice", k.op, o.kind, e.Kind)
+	case k.seen != 0 && r.alone&(k.seen|bit) != 0:
+		return fault(abi.FaultBadAnswer, k.op, "op %d, %s, was answered by %s and by something else", k.op, o.kind, abi.EffectRequest)
 	}
 	err := k.payload(o, r, e)
 	k.seen |= bit
@@ -127,12 +129,6 @@ func (k *checker) payload(o *op, r *rule, e *abi.Effect) error {
 	}
 	return nil
 }
-
-// requestRow is what an enrichment asks for.
-var requestRow = stream.NewChecker(stream.MustSchema(
-	stream.Field{Name: "method", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "url", Type: stream.Type{Kind: stream.String}},
-	stream.Field{Name: "headers", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "body", Type: stream.Type{Kind: stream.Bytes}},
-))
 
 // Int64 is a number of a payload that was checked.
 func Int64(payload []byte, at int) int64 {

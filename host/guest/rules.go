@@ -6,6 +6,7 @@ import "github.com/wasmstream/wasmstream/abi"
 type rule struct {
 	allow   uint32 // effects, one bit for each kind
 	once    uint32 // of them those that may come once only
+	alone   uint32 // of those, those that nothing may come with
 	must    abi.EffectKind
 	main    bool // emits go to output 0 only
 	context int  // bytes of its context
@@ -68,7 +69,7 @@ var roleRules = map[string]rules{
 	abi.RoleJoin:    {abi.OpOnPair: {allow: emits, main: true, context: abi.ContextPairBytes}},
 	abi.RoleCoGroup: {abi.OpOnGroup: {allow: emits, context: abi.ContextGroupBytes}},
 	abi.RoleEnrich: {
-		abi.OpOnRecord: {allow: emits | bits(abi.EffectRequest), once: bits(abi.EffectRequest), context: abi.ContextRecordBytes},
+		abi.OpOnRecord: {allow: emits | bits(abi.EffectRequest), once: bits(abi.EffectRequest), alone: bits(abi.EffectRequest), context: abi.ContextRecordBytes},
 		abi.OpOnAnswer: {allow: emits, context: abi.ContextPairBytes}},
 	abi.RoleDecode: {abi.OpDecode: {allow: emits, main: true, context: abi.ContextRecordBytes}},
 	abi.RoleEncode: {abi.OpEncode: oneEmit},

@@ -199,6 +199,9 @@ func TestPayloads(t *testing.T) {
 	long := row(text[0], "more than seven")
 	invalid := append([]byte(nil), row(text[0], "abc")...)
 	invalid[8] = 0xff
+	asks := func(o *guesttest.Op) {
+		o.Effect(abi.EffectRequest, 0, row(guest.RequestSchema, "GET", "https://rates.example/", nil, nil))
+	}
 	for name, c := range map[string]struct {
 		role  string
 		op    abi.OpKind
@@ -228,6 +231,9 @@ func TestPayloads(t *testing.T) {
 		"row too long":             {abi.RoleFlatMap, abi.OpOnRecord, nil, effect(abi.EffectEmit, 0, append(row(oneNumber, 1), eight...)...), abi.FaultBadRow},
 		"output 2^32-1":            {abi.RoleFlatMap, abi.OpOnRecord, nil, effect(abi.EffectEmit, ^uint32(0), row(oneNumber, 1)...), abi.FaultBadEffect},
 		"request of another shape": {abi.RoleEnrich, abi.OpOnRecord, nil, effect(abi.EffectRequest, 0, row(oneNumber, 1)...), abi.FaultBadRow},
+		"request":                  {abi.RoleEnrich, abi.OpOnRecord, nil, asks, 0},
+		"request after a row":      {abi.RoleEnrich, abi.OpOnRecord, nil, func(o *guesttest.Op) { o.Emit(0, row(oneNumber, 1)); asks(o) }, abi.FaultBadAnswer},
+		"row after a request":      {abi.RoleEnrich, abi.OpOnRecord, nil, func(o *guesttest.Op) { asks(o); o.Emit(0, row(oneNumber, 1)) }, abi.FaultBadAnswer},
 		"touch of a slot":          {abi.RoleProcess, abi.OpOnRecord, number, effect(abi.EffectTouch, 0), 0},
 		"touch of no slot":         {abi.RoleProcess, abi.OpOnRecord, number, effect(abi.EffectTouch, 1), abi.FaultBadSlot},
 		"touch without slots":      {abi.RoleProcess, abi.OpOnRecord, nil, effect(abi.EffectTouch, 0), abi.FaultBadSlot},

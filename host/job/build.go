@@ -240,6 +240,7 @@ func (b *builder) buildSources() {
 		s.Schema = b.schema(e.value.get("schema"))
 		p.output = s.Schema
 		b.metadata(p)
+		b.decode(p)
 		b.eventTime(p)
 		b.watermark(p)
 	})

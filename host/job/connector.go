@@ -29,7 +29,7 @@ func (b *builder) file(n *node, path string, write bool) *FileConnector {
 	if text(shown) == "" {
 		return nil
 	}
-	f := &FileConnector{Path: b.resolve(shown.text), Shown: shown.written, Format: text(n.get("format")), Line: shown.line, Column: shown.column}
+	f := &FileConnector{Path: b.resolve(shown.text), Shown: shown.written, Format: formatOf(n.get("format")), Line: shown.line, Column: shown.column}
 	if !write {
 		f.RecordBytesMax = int(number(n.get("record-bytes-max"), recordBytesDefault))
 	}

@@ -50,7 +50,7 @@ func (b *builder) function(p *producer, c call) *Function {
 	sound = b.bindKey(f, declared, c, n, at) && sound
 	sound = b.parameters(f, declared, c.node, c.path) && sound
 	sound = b.bindAccumulator(f, declared, n, at) && sound
-	if !b.bindOutputs(f, declared, n, at) || !sound {
+	if !b.bindOutputs(f, declared, sound, n, at) || !sound {
 		return nil
 	}
 	p.functions = append(p.functions, called{f, c.sides})
@@ -282,9 +282,6 @@ func (b *builder) bindAccumulator(f *Function, declared *abi.Function, n *node, 
 	switch f.Role {
 	case abi.RoleAggregate:
 		f.Accumulator = b.declared(declared.GetAccumulator(), "accumulator", n, at)
-		if f.Accumulator != nil && !f.Accumulator.IsFixedWidth() {
-			b.later(n.line, n.column, at, "The function %s has an accumulator of variable width, %s, which is not offered yet", n.text, f.Accumulator)
-		}
 		return f.Accumulator != nil
 	case abi.RoleReduce:
 		if len(f.Inputs) > 0 {
@@ -295,16 +292,16 @@ func (b *builder) bindAccumulator(f *Function, declared *abi.Function, n *node, 
 }
 
 // bindOutputs reads what the function may emit.
-func (b *builder) bindOutputs(f *Function, declared *abi.Function, n *node, at string) bool {
+func (b *builder) bindOutputs(f *Function, declared *abi.Function, sound bool, n *node, at string) bool {
 	main := declared.GetOutput()
 	switch {
 	case f.Role == abi.RoleReduce:
 		f.Outputs = []FunctionOutput{{Schema: f.Accumulator}}
 		return f.Accumulator != nil
-	case len(main.GetFields()) == 0 && emits(f.Role):
-		b.later(n.line, n.column, at, "The function %s answers its output's columns when it is opened, which is not offered yet", n.text)
-		return false
-	case len(main.GetFields()) == 0:
+	case f.Role == abi.RoleEncode:
+		f.Outputs = []FunctionOutput{{Schema: MessageSchema}}
+		return true
+	case !emits(f.Role):
 		return true
 	}
 	if !b.bindOutput(f, "", main, outputWord(f.Role), n, at) {
@@ -315,7 +312,7 @@ func (b *builder) bindOutputs(f *Function, declared *abi.Function, n *node, at s
 			return false
 		}
 	}
-	return true
+	return !sound || b.answered(f, n, at)
 }
 
 // outputWord is how an error calls a role's main output.
@@ -332,13 +329,17 @@ func outputWord(role string) string {
 // emits tells of the roles that put rows out.
 func emits(role string) bool {
 	switch role {
-	case abi.RoleFilter, abi.RoleTimestamp, abi.RoleAssigner, abi.RoleTrigger, abi.RoleEvictor:
+	case abi.RoleFilter, abi.RoleTimestamp, abi.RoleAssigner, abi.RoleTrigger, abi.RoleEvictor, abi.RoleEncode:
 		return false
 	}
 	return true
 }
 
 func (b *builder) bindOutput(f *Function, name string, s *abi.Schema, what string, n *node, at string) bool {
+	if len(s.GetFields()) == 0 && f.Any { // the function says it when it is opened
+		f.Outputs = append(f.Outputs, FunctionOutput{Name: name})
+		return true
+	}
 	schema := b.declared(s, what, n, at)
 	if schema == nil {
 		return false

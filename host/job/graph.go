@@ -321,6 +321,7 @@ func (b *builder) joinSinks() {
 		s.input = b.joinSchemas(s.refs)
 		b.sinkChanges(s)
 		b.kafkaColumns(s)
+		b.encode(s)
 		b.warnNever(s)
 	}
 }

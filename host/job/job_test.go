@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata an
 func run(t *testing.T, a *txtar.Archive) string {
 	o := Options{File: "job.yaml", Dir: "/jobs", Getenv: func(string) (string, bool) { return "", false }, Zone: time.LoadLocation}
 	var text []byte
-	manifests := map[string][]byte{}
+	manifests, answers := map[string][]byte{}, map[string]map[uint32]string{}
 	for _, f := range a.Files {
 		switch {
 		case f.Name == "job.yaml":
@@ -37,8 +38,27 @@ func run(t *testing.T, a *txtar.Archive) string {
 				vars[name] = value
 			}
 			o.Getenv = func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+		case strings.HasPrefix(f.Name, "open "):
+			// What a function answers for its output of that number: open NAME NUMBER.
+			var name string
+			var output uint32
+			if _, err := fmt.Sscanf(f.Name, "open %s %d", &name, &output); err != nil {
+				t.Fatal(err)
+			}
+			if answers[name] == nil {
+				answers[name] = map[uint32]string{}
+			}
+			answers[name][output] = string(f.Data)
 		case strings.HasSuffix(f.Name, ".wasm"):
 			manifests[filepath.Join(o.Dir, f.Name)] = f.Data
+		}
+	}
+	if len(answers) > 0 {
+		o.Open = func(f *Function) (map[uint32]string, error) {
+			if answers[f.Name] == nil {
+				return nil, errors.New("no such luck\nwith " + SchemaText(f.Inputs[0].Schema))
+			}
+			return answers[f.Name], nil
 		}
 	}
 	o.Manifest = func(m Module) (*abi.Manifest, error) {

@@ -53,7 +53,7 @@ func (b *builder) kafkaSource(n *node, path string) *KafkaSource {
 	k := &KafkaSource{
 		Kafka:             b.cluster(n, path),
 		Topics:            b.topics(n.get("topics"), path+".topics"),
-		Format:            text(n.get("format")),
+		Format:            formatOf(n.get("format")),
 		Group:             text(n.get("group")),
 		Bounded:           isTrue(n.get("bounded")),
 		DiscoveryInterval: milliseconds(number(n.get("discovery-interval"), discoveryIntervalDefault)),

@@ -15,7 +15,7 @@ func (b *builder) kafkaSink(s *sinkInfo) {
 	s.kafka = &KafkaSink{
 		Kafka:          b.cluster(n, path),
 		Topic:          text(n.get("topic")),
-		Format:         text(n.get("format")),
+		Format:         formatOf(n.get("format")),
 		Delivery:       AtLeastOnce,
 		KeyFormat:      KeyFormat(wordIndex(n.get("key-format"), keyFormatWords[:])),
 		Partition:      -1,

@@ -17,6 +17,10 @@ type Options struct {
 	// Manifest reads the manifest of a module without running it; only Name, Path,
 	// Shown, Digest and Line of m are set. nil: modules are refused.
 	Manifest func(m Module) (*abi.Manifest, error)
+	// Open has a function opened in the sandbox, whose input is any, and tells what it
+	// answered of the columns of its outputs: see SchemaText. f has all but what is to be
+	// answered. nil: functions that answer some are refused.
+	Open func(f *Function) (map[uint32]string, error)
 	// Zone looks up a time zone by its name; nil: windows with a time-zone are refused.
 	Zone func(name string) (*time.Location, error)
 	// Test is the mode of scenarios: the script stands in for every connector, so

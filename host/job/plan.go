@@ -111,6 +111,7 @@ type Source struct {
 	RecordTime    bool             // a record's event time is its Kafka timestamp: there is no event-time column and no ingestion-time
 	Timestamp     *Function        // of the role timestamp: it says the record's event time; there is no event-time column
 	Watermark     *Watermark       // nil: only the end of input moves time
+	Decode        *Function        // of the role decode: it makes rows of records; nil: the connector's format does
 	OnError       OnError
 	Line          int
 }
@@ -143,7 +144,7 @@ type Connector struct {
 type FileConnector struct {
 	Path           string   // absolute, or relative like Options.Dir
 	Shown          string   // as the job file writes it
-	Format         string   // "json": newline-delimited JSON
+	Format         string   // "json": newline-delimited JSON; "wasm": Source.Decode, Sink.Encode
 	RecordBytesMax int      // sources only: longest record that is not an error
 	Rolling        *Rolling // sinks only: Path is a folder; nil: it is the file
 	Line, Column   int      // of the path
@@ -240,8 +241,8 @@ func (r StreamRef) String() string {
 	return r.Name + "." + r.Output
 }
 
-// Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin and
-// Process is set; without any it is a union or pass-through.
+// Step is one operation: at most one of Window, WindowJoin, CoGroup, IntervalJoin,
+// Process, Enrich and Each is set; without any it is a union or pass-through.
 type Step struct {
 	Name         string         // its uid in checkpoints
 	From         []StreamRef    // nil for a step with two sides
@@ -252,6 +253,7 @@ type Step struct {
 	CoGroup      *CoGroup
 	IntervalJoin *IntervalJoin
 	Process      *Process
+	Enrich       *Enrich
 	// Each, of the role map, filter or flat-map, takes each record by itself. Of the role
 	// key it puts the key behind the columns of Pass: the step that is keyed by it reads
 	// the result.
@@ -424,5 +426,6 @@ type Sink struct {
 	Input     *stream.Schema
 	Changing  bool // rows may be of another kind than +I
 	Connector Connector
+	Encode    *Function // of the role encode: it makes records of rows; nil: the connector's format does
 	Line      int
 }

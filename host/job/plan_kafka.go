@@ -32,7 +32,7 @@ type KafkaSource struct {
 	Kafka
 	Topics            []string       // nil with a pattern
 	TopicPattern      *regexp.Regexp // of the whole name of a topic, anchored; nil with Topics
-	Format            string         // "json": a record's value is one JSON object
+	Format            string         // "json": a record's value is one JSON object; "wasm": Source.Decode
 	Start             KafkaStart     // where partitions begin that no checkpoint knows
 	StartTime         int64          // ms since the epoch, ≥ 0; 0 unless Start is FromTimestamp
 	Group             string         // positions are committed to it with each checkpoint; "": nowhere
@@ -90,7 +90,7 @@ type MetadataColumn struct {
 type KafkaSink struct {
 	Kafka
 	Topic    string
-	Format   string // "json": a record's value is one JSON object
+	Format   string // "json": a record's value is one JSON object; "wasm": Sink.Encode
 	Delivery Guarantee
 	// TransactionalIDPrefix: the sink's transactional ids are this, a slash and what
 	// tells them apart. Empty unless Delivery is ExactlyOnce.

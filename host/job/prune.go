@@ -181,7 +181,7 @@ func (u *pruner) step(p *producer) {
 	case p.operation == keyOperation:
 		u.key(p)
 		return
-	case p.operation == mapOperation || p.operation == flatMapOperation:
+	case p.operation == mapOperation || p.operation == flatMapOperation || p.operation == enrichOperation:
 		u.out[p] = newClass(p.output)
 		u.out[p].useAll() // what there is in it is the function's to say
 		return

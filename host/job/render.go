@@ -38,6 +38,9 @@ func (j *Job) String() string {
 		if k := s.Connector.KafkaSink; k != nil {
 			k.render(&b, s.Input)
 		}
+		if s.Encode != nil {
+			s.Encode.render(&b, s.Input)
+		}
 	}
 	return b.String()
 }
@@ -63,6 +66,9 @@ func (s *Source) render(b *strings.Builder) {
 	}
 	if s.RecordTime {
 		b.WriteString("  event time is the record's timestamp\n")
+	}
+	if s.Decode != nil {
+		s.Decode.render(b)
 	}
 	for _, m := range s.Metadata {
 		fmt.Fprintf(b, "  %s is the record's %s\n", s.Output.Fields()[m.Column].Name, m.Kind)
@@ -157,6 +163,9 @@ func (s *Step) render(b *strings.Builder) {
 	}
 	if s.Window != nil {
 		s.renderWindow(b)
+	}
+	if s.Enrich != nil {
+		s.Enrich.render(b, s)
 	}
 	if s.Process != nil {
 		s.renderProcess(b)

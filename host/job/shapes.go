@@ -123,7 +123,7 @@ var moduleShape = &shape{what: isFields, fields: []field{
 	{name: "digest", later: true},
 }, one: []choice{{noun: "origin", names: []string{"file", "digest"}}}}
 
-var formatField = field{name: "format", doc: "json: newline-delimited JSON.", required: true, shape: &shape{what: isWord, words: []string{"json"}}}
+var formatField = field{name: "format", doc: "json: newline-delimited JSON; or a Wasm function of the role decode, or of a sink encode, that takes or gives one line.", required: true, shape: formatShape}
 
 var recordBytesField = field{name: "record-bytes-max", doc: "The longest record that is not an error; default 16MiB.", shape: &shape{what: isBytes, min: RecordBytesMin, max: RecordBytesMax, example: "16MiB"}}
 

@@ -21,7 +21,7 @@ var (
 	topicShape   = &shape{what: isTopic, example: "clicks"}
 )
 
-var valueFormatField = field{name: "format", doc: "json: each record's value is a JSON object.", required: true, shape: &shape{what: isWord, words: []string{"json"}}}
+var valueFormatField = field{name: "format", doc: "json: each record's value is a JSON object; or a Wasm function of the role decode, or of a sink encode.", required: true, shape: formatShape}
 
 var tlsField = field{name: "tls", doc: "Encrypt connections; {}: with the system's authorities.", shape: &shape{what: isFields, fields: []field{
 	{name: "ca", doc: "A PEM file of the authorities that brokers are trusted by, relative to the job file; by default the system's.", shape: textShape},

@@ -18,6 +18,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "interval-join", doc: "Pair the rows of two streams that have equal keys and times that are near.", shape: intervalJoinShape},
 	{name: "co-group", doc: "Hand the rows of two streams that have equal keys and are in the same window to a function; needs window.", shape: coGroupShape},
 	{name: "window-join", doc: "Pair the rows of two streams that have equal keys and are in the same window; needs window.", shape: windowJoinShape},
+	{name: enrichOperation, doc: "Ask the world outside about each record: a Wasm function makes requests and digests answers.", shape: enrichShape},
 	{name: "output", doc: "What a window puts out when it fires again: append (a row per firing; the default), update (the row before is taken back: -U, +U), changelog (as update, and rows of sessions that merged are deleted: -D) or complete (all retained results of the key, as one replaceable set).", shape: &shape{what: isWord, words: outputWords[:]}},
 	{name: "combine", doc: "How the watermarks of several inputs become one: min (the default), or max, which waits for none of them and makes late what comes from those behind.", shape: &shape{what: isWord, words: []string{"min", "max"}}},
 	{name: "on-fault", doc: "What becomes of a record that a function of the step fails on: the job fails (fail; the default), dead-letter (it goes to the output STEP.failed), or skip it, count and report.", shape: &shape{what: isWord, words: errorWords[:]}},

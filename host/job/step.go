@@ -19,7 +19,7 @@ const (
 // window-join has a window of its own.
 var operations = []string{
 	windowOperation, intervalJoinOperation, windowJoinOperation, coGroupOperation, mapOperation, filterOperation, flatMapOperation,
-	processOperation, coProcessOperation, broadcastProcessOperation,
+	processOperation, coProcessOperation, broadcastProcessOperation, enrichOperation,
 }
 
 const (
@@ -86,7 +86,7 @@ func (b *builder) declare(p *producer) {
 // emitting goes through the functions of a step that may have named outputs, and the
 // fields that they stand in.
 func (p *producer) emitting(yield func(n *node, field string) bool) {
-	for _, name := range []string{"map", "flat-map", "apply", "process"} {
+	for _, name := range []string{"map", "flat-map", "apply", "process", enrichOperation} {
 		if n := p.node.get(name); n != nil && !yield(n, "."+name) {
 			return
 		}
@@ -100,8 +100,11 @@ func (p *producer) emitting(yield func(n *node, field string) bool) {
 
 // kind is what a producer is called.
 func (p *producer) kind() string {
-	if p.source != nil {
+	switch {
+	case p.source != nil:
 		return "source"
+	case p.step == nil:
+		return "sink"
 	}
 	return "step"
 }
@@ -211,6 +214,9 @@ func (b *builder) buildStep(p *producer) {
 		b.buildCoGroup(p)
 	case intervalJoinOperation:
 		b.buildIntervalJoin(p)
+	case enrichOperation:
+		b.buildEnrich(p)
+		return
 	case processOperation, coProcessOperation, broadcastProcessOperation:
 		b.buildProcess(p)
 	default:
@@ -279,6 +285,9 @@ func (b *builder) checkOperation(p *producer) bool {
 		return b.checkProcess(p)
 	case !n.has("from") && p.keyed == nil: // of the step that computes its key it is told
 		b.wrong(n, p.path, "The step %s reads nothing: the field from is missing (a source, a step or step.output)", p.name)
+	}
+	if p.operation == enrichOperation {
+		return b.checkEnrich(p)
 	}
 	if p.isEach() {
 		return b.checkEach(p)

@@ -109,7 +109,7 @@ func (b *builder) source(s *job.Source) error {
 	reader := b.job.sched.add("read "+s.Name, 0, read, true)
 	marks := newWatermarks(s, b.config.Clock, b.plan.Compatibility.IdleClockPauses, b.rules())
 	head := &sourceTask{
-		name: s.Name, marks: marks, skip: s.OnError == job.Skip, check: b.job.check, stats: stats,
+		name: s.Name, marks: marks, onError: s.OnError, check: b.job.check, stats: stats,
 		flush: b.flushTimer(), skipped: b.teller("source", s.Name),
 	}
 	head.restore(from)
@@ -119,6 +119,10 @@ func (b *builder) source(s *job.Source) error {
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
 	b.job.watch(head.node, watched{kind: SourceTask, name: s.Name, source: stats})
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
+	if s.OnError == job.DeadLetter {
+		out := b.output(job.StreamRef{Name: s.Name, Output: failedOutput}, head.node)
+		head.failed = &deadLetters{output: out, faults: faults{out: out, writer: stream.NewRowWriter(job.FailedSchema)}}
+	}
 	b.job.check.sources = append(b.job.check.sources, head.node)
 	if w := s.Watermark; w != nil && w.Alignment != nil {
 		head.drift = b.driftGroup(w.Alignment.Group).join(head.node, w.Alignment.MaxDrift)
@@ -147,19 +151,27 @@ func (b *builder) rules() stream.CombineRules {
 }
 
 func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sourceTask) error {
-	decoder, err := b.config.Decoder(s)
-	if err != nil {
-		return err
-	}
 	t := &decodeTask{
-		decoder: decoder, writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
-		metadata: newMetadata(s), timed: s.RecordTime,
+		writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
+		metadata: newMetadata(s), timed: s.RecordTime, keeps: s.OnError == job.DeadLetter,
 		in:  newPipe(func() *chunk { return new(chunk) }),
 		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
 	}
 	if s.EventTime >= 0 {
 		c := s.Output.Column(s.EventTime)
 		t.eventTime = &c
+	}
+	var err error
+	if s.Decode != nil {
+		err = b.guestDecoder(s, t)
+	} else {
+		t.decoder, err = b.config.Decoder(s)
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.stamper(s, t); err != nil {
+		return err
 	}
 	n := b.job.sched.add("decode "+s.Name, 1, t, false)
 	b.job.watch(n, watched{kind: DecoderTask, name: s.Name})
@@ -279,6 +291,9 @@ func (b *builder) step(s *job.Step) error {
 	case s.Each != nil:
 		return b.each(s)
 	}
+	if s.Enrich != nil {
+		return b.enrich(s)
+	}
 	t := b.task("step "+s.Name, s.Reads())
 	b.job.watch(t.node, watched{kind: StepTask, name: s.Name})
 	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
@@ -303,6 +318,9 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 			return err
 		}
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
+		if o, ok := op.(interface{ failures() *faults }); ok {
+			t.faults = o.failures()
+		}
 		if s.Combine == job.CombineMax {
 			op.(combines).setLeast(t.in.combined.Least)
 		}
@@ -328,11 +346,18 @@ func (b *builder) sink(s *job.Sink) error {
 		}
 		return nil
 	}
-	encoder, err := b.config.Encoder(s)
+	op := &sinkOperator{stats: stats}
+	var encoder, key format.Encoder
+	var err error
+	if s.Encode == nil {
+		encoder, err = b.config.Encoder(s)
+	} else {
+		err = b.guestEncoder(s, op)
+	}
 	if err != nil {
 		return err
 	}
-	var key format.Encoder
+
 	if k := s.Connector.KafkaSink; k != nil && len(k.Key) > 0 && k.KeyFormat != job.RawKey {
 		if key, err = b.config.KeyEncoder(s); err != nil {
 			return err
@@ -342,7 +367,8 @@ func (b *builder) sink(s *job.Sink) error {
 	if err != nil {
 		return err
 	}
-	return b.writer(s, t, &sinkOperator{encoder: newRecordEncoder(s, encoder, key), stats: stats}, sink)
+	op.encoder = newRecordEncoder(s, encoder, key)
+	return b.writer(s, t, op, sink)
 }
 
 func (b *builder) writer(s *job.Sink, t *operatorTask, op *sinkOperator, sink connector.Sink) error {

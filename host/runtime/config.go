@@ -29,6 +29,8 @@ type Config struct {
 	// KeyEncoder encodes rows of the sink's key columns.
 	KeyEncoder func(*job.Sink) (format.Encoder, error)
 	Guest      func(*job.Function) (Guest, error)
+	// Asker answers the requests of an enrichment.
+	Asker func(*job.Step) (connector.Asker, error)
 
 	// Scripted jobs have a clock that stands until MoveClock is called.
 	Scripted bool

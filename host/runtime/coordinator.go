@@ -200,7 +200,7 @@ func (c *coordinator) makeDurable() error {
 // filesOf are the files that have a step's state: of each task what it had, and what
 // was written for this checkpoint.
 func (c *coordinator) filesOf(step string) (all []checkpoint.FileRef) {
-	for task := range c.plan.Parallelism {
+	for task := range c.tasks(step) {
 		files := c.merger.apply(owner{step, task}, c.before(step, task))
 		if ref, ok := c.attempt.files[owner{step, task}]; ok {
 			if ref.Base {
@@ -216,13 +216,23 @@ func (c *coordinator) filesOf(step string) (all []checkpoint.FileRef) {
 // before are the files of a task in the newest durable checkpoint.
 func (c *coordinator) before(step string, task int) []checkpoint.FileRef {
 	if old := c.last.Step(step); old != nil {
-		return checkpoint.RefsFor(old.Files, c.groups(task))
+		return checkpoint.RefsFor(old.Files, c.groups(step, task))
 	}
 	return nil
 }
 
-func (c *coordinator) groups(task int) checkpoint.Groups {
-	return checkpoint.GroupsOf(task, c.plan.MaxParallelism, c.plan.Parallelism)
+func (c *coordinator) groups(step string, task int) checkpoint.Groups {
+	return checkpoint.GroupsOf(task, c.plan.MaxParallelism, c.tasks(step))
+}
+
+// tasks is how many tasks a step has.
+func (c *coordinator) tasks(step string) int {
+	for _, s := range c.plan.Steps {
+		if s.Name == step {
+			return tasksOf(c.plan, s)
+		}
+	}
+	return 0
 }
 
 // complete ends a checkpoint that all sinks have committed.
@@ -275,8 +285,8 @@ func (c *coordinator) tidy() {
 		c.log.Warn("checkpoints that cannot be read are kept", "objects", garbage.Unreadable)
 	}
 	for _, s := range c.plan.Steps {
-		for task := range c.plan.Parallelism {
-			if c.merger.consider(owner{s.Name, task}, c.groups(task), c.before(s.Name, task), c.next) {
+		for task := range tasksOf(c.plan, s) {
+			if c.merger.consider(owner{s.Name, task}, c.groups(s.Name, task), c.before(s.Name, task), c.next) {
 				c.next++
 			}
 		}

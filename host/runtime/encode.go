@@ -20,6 +20,7 @@ type recordEncoder struct {
 	headers   []stream.Column
 	timed     bool // the sink wants event times
 	upsert    bool // rows that take back are records without a value
+	keyed     bool // with a function: records may have keys, and no value
 	buf       []byte
 	replaces  bool // the last record takes back what the next may replace
 }
@@ -30,7 +31,7 @@ func newRecordEncoder(s *job.Sink, value, key format.Encoder) recordEncoder {
 	if k == nil {
 		return e
 	}
-	e.timed, e.upsert = k.EventTimestamp, k.Mode == job.UpsertMode
+	e.timed, e.upsert, e.keyed = k.EventTimestamp, k.Mode == job.UpsertMode, true
 	switch {
 	case len(k.Key) > 0 && k.KeyFormat == job.RawKey:
 		c := s.Input.Column(k.Key[0])
@@ -52,6 +53,33 @@ func newRecordEncoder(s *job.Sink, value, key format.Encoder) recordEncoder {
 
 // append adds the record of a row.
 func (e *recordEncoder) append(to *connector.Records, row stream.Row, t stream.EventTime) {
+	if e.begin(to, row) {
+		to.Data = e.value.Append(to.Data, row)
+	}
+	e.end(to, row, t)
+}
+
+// appendMessage adds the record of a row that a function has encoded. The function's key
+// counts where the sink has none.
+func (e *recordEncoder) appendMessage(to *connector.Records, row stream.Row, t stream.EventTime, m *message) {
+	valued := e.begin(to, row)
+	if valued {
+		to.Data = append(to.Data, m.value...)
+	}
+	if e.keyed && !e.hasKey() {
+		to.Keys = append(to.Keys, m.key...)
+		to.KeyEnds = append(to.KeyEnds, uint32(len(to.Keys)))
+	}
+	if e.keyed && !e.upsert {
+		to.Deleted = append(to.Deleted, !m.hasValue)
+	} else if valued && !m.hasValue {
+		to.Deleted[len(to.Deleted)-1] = true
+	}
+	e.end(to, row, t)
+}
+
+// begin begins a record; false: it has no value.
+func (e *recordEncoder) begin(to *connector.Records, row stream.Row) bool {
 	from := len(to.Keys)
 	if e.hasKey() {
 		e.appendKey(to, row)
@@ -59,9 +87,11 @@ func (e *recordEncoder) append(to *connector.Records, row stream.Row, t stream.E
 	if e.upsert {
 		e.takeBack(to, row, from)
 	}
-	if n := len(to.Deleted); !e.upsert || !to.Deleted[n-1] {
-		to.Data = e.value.Append(to.Data, row)
-	}
+	return !e.upsert || !to.Deleted[len(to.Deleted)-1]
+}
+
+// end ends a record whose value is there.
+func (e *recordEncoder) end(to *connector.Records, row stream.Row, t stream.EventTime) {
 	to.Data = append(to.Data, '\n')
 	to.Ends = append(to.Ends, uint32(len(to.Data)))
 	if e.timed {

@@ -22,6 +22,7 @@ type Job struct {
 	sources     []openSource
 	sinks       []openSink
 	guests      []Guest
+	askers      []connector.Asker
 	tasks       []*operatorTask // of steps and sinks, upstream first
 	watched     []*watched      // upstream first
 	openings    []*opening
@@ -74,10 +75,20 @@ func (j *Job) Run(ctx context.Context) error {
 	if err := j.recover(); err != nil {
 		return err
 	}
-	if err := j.sched.run(j.config.Workers); err != nil {
+	if err := errors.Join(j.sched.run(j.config.Workers), j.closeAskers()); err != nil {
 		return err
 	}
 	return j.commit()
+}
+
+// closeAskers ends what is being asked: nobody waits for it any more.
+func (j *Job) closeAskers() error {
+	var errs []error
+	for _, a := range j.askers {
+		errs = append(errs, a.Close())
+	}
+	j.askers = nil
+	return errors.Join(errs...)
 }
 
 // Drive steps the job's tasks one at a time in the calling goroutine, in an order
@@ -194,7 +205,7 @@ func (j *Job) closeSources() error {
 func (j *Job) Close() error {
 	j.sched.stop(errors.New("the job was closed"))
 	j.sched.clock.Alarm(0, nil)
-	errs := []error{j.closeSources()}
+	errs := []error{j.closeSources(), j.closeAskers()}
 	for _, s := range j.sinks {
 		if j.coordinator != nil {
 			errs = append(errs, s.Close())

@@ -36,12 +36,21 @@ type operator interface {
 	drain(all bool) bool
 }
 
+// fed is an operator that something comes to besides its input. Who brings it wakes the
+// task.
+type fed interface {
+	// takeIn takes what has come. It comes before anything else in a step.
+	takeIn() error
+}
+
 // operatorTask feeds an operator from its input.
 type operatorTask struct {
 	name   string
 	node   *node
 	op     operator
+	fed    fed     // nil: nothing comes but its input
 	keeper *keeper // nil: it keeps no state
+	faults *faults // of the operator's functions; nil: it has none
 	check  *checkpoints
 	in     input
 
@@ -78,10 +87,15 @@ func (t *operatorTask) step() (outcome, error) {
 // written after each, so that results do not wait for several slices.
 func (t *operatorTask) work() (outcome, error) {
 	t.in.giveUp(t.check.given.Load())
+	t.readClock()
+	if t.fed != nil {
+		if err := t.fed.takeIn(); err != nil {
+			return outcome{}, fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
 	if !t.op.drain(false) {
 		return outcome{blocked: true}, nil
 	}
-	t.readClock()
 	for i := range stepBatches {
 		if i > 0 {
 			if t.keeper.isSlicing() {
@@ -188,6 +202,9 @@ func (t *operatorTask) deadline() stream.ProcTime {
 func (t *operatorTask) receive() (ok bool) {
 	t.channel, t.batch, ok = t.in.receive()
 	t.row, t.mark = 0, 0
+	if ok && t.faults != nil {
+		t.faults.rate.seen(t.batch.Len())
+	}
 	return ok
 }
 

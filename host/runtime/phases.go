@@ -37,6 +37,7 @@ type phases struct {
 	decided bool // acts of the present rows wait, or have been carried out
 	batch   *stream.Batch
 	side    side
+	from    int   // the rows that the assigner was asked about begin here
 	to      int   // the rows that were decided about end here
 	err     error // what the row behind them fails with
 }
@@ -47,6 +48,8 @@ type act struct {
 	question window.Question
 	domain   state.Domain
 	purges   bool
+	appends  bool      // Ask: first the record is added to the contents
+	sets     bool      // Ask: in the end a timer is set, the cleanup's
 	row      int32     // of the batch
 	ref      state.Ref // of its window; Append, Fire, Purge, Clear: of the contents
 	other    state.Ref // Ask: of the contents; Merge: what is merged into ref
@@ -56,6 +59,35 @@ type act struct {
 
 // actsMax is how many acts may wait before the trigger is asked: they are memory.
 const actsMax = 1 << 14
+
+// assignedRows handles rows with the windows that a function gives them, if the trigger
+// is built in: with the windows known, there is no more to ask.
+func (o *windowOperator) assignedRows(s side, b *stream.Batch, from, to int) (int, error) {
+	p := o.phases
+	if p.batch != b || p.to != to || from < p.from {
+		if err := p.assigner.ask(s, b, from, to, o.facts.Now); err != nil {
+			return from, err
+		}
+		p.batch, p.from, p.to = b, from, to
+	}
+	for i := from; i < to; i++ {
+		if o.isFull() {
+			return i, nil
+		}
+		if f := &p.assigner.failed; f.err != nil && f.at == i-p.from {
+			return i, f.err
+		}
+		var sound bool
+		if o.windows, sound = p.assigner.of(i - p.from); !sound {
+			continue
+		}
+		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
+			return i, o.failed(err, "the record of", b.Time(i))
+		}
+	}
+	p.batch = nil
+	return to, nil
+}
 
 // phasedRows handles rows from..to of a batch as rows does.
 func (o *windowOperator) phasedRows(s side, b *stream.Batch, from, to int) (int, error) {
@@ -93,7 +125,10 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 	for next = from; next < to && len(p.acts) < actsMax; next++ {
 		var given []window.Window
 		if p.assigner != nil {
-			given = p.assigner.of(next - from)
+			var sound bool
+			if given, sound = p.assigner.of(next - from); !sound {
+				continue
+			}
 		}
 		if err := o.decideRow(next, given); err != nil {
 			p.err = o.failed(err, "the record of", p.batch.Time(next))
@@ -165,6 +200,10 @@ func (o *windowOperator) note(i int, row stream.Row, t stream.EventTime) error {
 			a.other, a.ref = o.ref(e.From), o.ref(e.Contents)
 		case window.SetTimer, window.DeleteTimer:
 			a.ref = o.ref(e.Window)
+			if q := p.last(); e.Kind == window.SetTimer && q != nil && q.kind == window.Ask && q.appends && q.ref == a.ref && !q.sets {
+				q.sets, q.domain, q.time = true, a.domain, a.time
+				continue
+			}
 		case window.Unite:
 			if p.trigger.count > 0 {
 				p.trigger.caller.Merged(uint32(o.ref(e.From)))
@@ -175,6 +214,11 @@ func (o *windowOperator) note(i int, row stream.Row, t stream.EventTime) error {
 			a.other, a.ref = o.ref(e.Contents), o.ref(e.Window)
 			if err := p.trigger.question(e, a.ref, p.side, row, t, o.facts.Now); err != nil {
 				return err
+			}
+			if q := p.last(); q != nil && q.kind == window.Append && e.Question == window.AboutRecord && q.ref == a.other {
+				a.appends = true
+				*q = a
+				continue
 			}
 		case window.KeepTrigger:
 			o.keepTrigger(e.Window)
@@ -188,6 +232,14 @@ func (o *windowOperator) note(i int, row stream.Row, t stream.EventTime) error {
 		p.acts = append(p.acts, a)
 	}
 	return nil
+}
+
+// last is the act that was noted last, nil if none waits.
+func (p *phases) last() *act {
+	if len(p.acts) == 0 {
+		return nil
+	}
+	return &p.acts[len(p.acts)-1]
 }
 
 // carryOut carries acts out, until there is no room for their output (false).
@@ -212,9 +264,9 @@ func (o *windowOperator) carryOut() (bool, error) {
 
 // perform carries one act out.
 func (o *windowOperator) perform(a *act) error {
-	switch b := o.phases.batch; a.kind {
+	switch a.kind {
 	case window.Append:
-		return o.contents.add(a.ref, o.phases.side, b.Row(int(a.row)), b.Time(int(a.row)))
+		return o.addRow(a.ref, a.row)
 	case window.Merge:
 		return o.contents.merge(a.ref, a.other)
 	case window.SetTimer:
@@ -229,9 +281,25 @@ func (o *windowOperator) perform(a *act) error {
 		o.contents.clear(a.ref)
 		o.contents.retire(a.ref, a.window)
 	case window.Ask:
-		return o.answer(a)
+		if a.appends {
+			if err := o.addRow(a.other, a.row); err != nil {
+				return err
+			}
+		}
+		if err := o.answer(a); err != nil {
+			return err
+		}
+		if a.sets {
+			o.backend.SetTimer(a.domain, a.time, a.ref)
+		}
 	}
 	return nil
+}
+
+// addRow adds a record to the contents at r.
+func (o *windowOperator) addRow(r state.Ref, row int32) error {
+	p := o.phases
+	return o.contents.add(r, p.side, p.batch.Row(int(row)), p.batch.Time(int(row)))
 }
 
 // answer does what the trigger's function answered.

@@ -57,6 +57,8 @@ func layoutOf(s *job.Step) string {
 		return "co-group, " + windowsOf(&g.Options, &g.Functions) + sideText(&g.Left) + sideText(&g.Right)
 	case s.IntervalJoin != nil:
 		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
+	case s.Enrich != nil:
+		return "enrich, records " + s.Input.String()
 	case s.Process != nil:
 		return processText(s)
 	}

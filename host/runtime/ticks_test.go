@@ -119,6 +119,7 @@ func processPlan(t testing.TB, j *bidsJob) *job.Job {
 func BenchmarkProcess(b *testing.B) {
 	for _, j := range processJobs() {
 		b.Run(j.name, func(b *testing.B) {
+			b.ReportAllocs()
 			plan, want, records := processPlan(b, &j), j.want(j.events), int64(0)
 			before := userTime(b)
 			for b.Loop() {

@@ -60,6 +60,15 @@ func (m *modules) guest(f *job.Function) (runtime.Guest, error) {
 	return m.o.Guest(f, wasm)
 }
 
+// outputs opens a function whose input is any, for job.Options.
+func (m *modules) outputs(f *job.Function) (map[uint32]string, error) {
+	instance, err := m.guest(f)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.OutputsOf(instance, f)
+}
+
 // plan parses the scenario's job. An error of type Errors is about the scenario
 // itself; one of type job.Problems has its lines in the files that it names.
 func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
@@ -82,6 +91,9 @@ func (s *Scenario) plan(o *Options) (*job.Job, *modules, error) {
 	options := job.Options{File: file, Dir: m.dir, Getenv: o.Getenv, Zone: time.LoadLocation, Test: true}
 	if o.Manifest != nil {
 		options.Manifest = m.manifest
+	}
+	if o.Guest != nil {
+		options.Open = m.outputs
 	}
 	plan, err := job.Parse(text, options)
 	var problems job.Problems
@@ -115,7 +127,12 @@ func (s *Scenario) twins(text []byte, plan *job.Job, o *Options, options job.Opt
 	if err != nil {
 		return nil, fmt.Errorf("the twins %s: %w", o.Twins, err)
 	}
-	replaced, err := withTwins(text, plan, o.Twins, func(function string) bool { return manifest.FunctionIndex(function) >= 0 })
+	for _, name := range twinFunctions {
+		if manifest.FunctionIndex(name) < 0 {
+			return nil, fmt.Errorf("the twins %s have no function %s", o.Twins, name)
+		}
+	}
+	replaced, err := withTwins(text, plan, o.Twins)
 	if err != nil {
 		return nil, err
 	}

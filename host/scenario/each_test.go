@@ -2,6 +2,8 @@ package scenario_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmstream/wasmstream/abi"
@@ -9,6 +11,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/scenario"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // TestEachScenarios runs scripts for steps that ask a function about each record, in
@@ -38,16 +41,31 @@ func newWorker(f *job.Function) *guesttest.Instance {
 		g.Functions = append(g.Functions, nil)
 	}
 	by := int64(1)
+	var columns []string // of the output, of a function that said them
 	g.Functions[f.Index] = func(o *guesttest.Op) {
 		if o.Kind == abi.OpOpen {
 			if f.ParameterSchema.Len() > 0 {
 				c := f.ParameterSchema.Column(0)
 				by = c.Int64(o.Row)
 			}
+			for _, text := range o.Schemas() {
+				lines := slices.Collect(strings.Lines(text))
+				slices.Reverse(lines)
+				columns = lines
+				o.Effect(abi.EffectSchema, 0, []byte(strings.Join(lines, "")))
+			}
+			return
+		}
+		if f.Name == "words" {
+			words(f, o)
 			return
 		}
 		c := f.Inputs[0].Schema.Column(0)
 		n := c.Int64(o.Row)
+		if columns != nil {
+			o.Emit(0, reversed(columns, o.Row))
+			return
+		}
 		work(f, o, n, by)
 		switch n {
 		case 13:
@@ -59,6 +77,58 @@ func newWorker(f *job.Function) *guesttest.Instance {
 		}
 	}
 	return g
+}
+
+// reversed is the row with its columns in the other order, which are of BIGINT and
+// STRING.
+func reversed(lines []string, r stream.Row) stream.Row {
+	var out, in []stream.Field
+	for _, line := range lines {
+		word, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		t, err := stream.ParseType(word)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, stream.Field{Name: name, Type: t})
+		in = append([]stream.Field{{Name: name, Type: t}}, in...)
+	}
+	from := stream.MustSchema(in...)
+	values := make([]any, len(in))
+	for i := range in {
+		c := from.Column(i)
+		switch {
+		case c.IsNull(r):
+		case c.Type.Kind == stream.BigInt:
+			values[len(in)-1-i] = c.Int64(r)
+		default:
+			values[len(in)-1-i] = string(c.Bytes(r))
+		}
+	}
+	return rowOf(stream.MustSchema(out...), values...)
+}
+
+// words is an aggregate that strings its numbers together. It fails on 13, and has no
+// result with a 7 in it.
+func words(f *job.Function, o *guesttest.Op) {
+	text, n := f.Accumulator.Column(0), f.Inputs[0].Schema.Column(0)
+	read := func(slot uint32) string { return string(text.Bytes(o.StateAt(slot))) }
+	switch o.Kind {
+	case abi.OpCreate:
+		o.SetState(0, rowOf(f.Accumulator, ""))
+	case abi.OpAdd:
+		v := n.Int64(o.Row)
+		o.SetState(0, rowOf(f.Accumulator, fmt.Sprint(read(o.Slot), v, ";")))
+		if v == 13 {
+			o.Fail("thirteen")
+		}
+	case abi.OpMerge:
+		o.SetState(0, rowOf(f.Accumulator, read(o.Slot)+read(o.Arg)))
+	case abi.OpResult:
+		if strings.Contains(read(o.Slot), "7") {
+			o.Fail("no sevens")
+		}
+		o.Emit(0, rowOf(f.Result(), read(o.Slot)))
+	}
 }
 
 func work(f *job.Function, o *guesttest.Op, n, by int64) {

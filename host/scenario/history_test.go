@@ -1,8 +1,12 @@
 package scenario_test
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +20,8 @@ type history struct {
 	role   string
 	script strings.Builder
 	time   int64
+	flink  bool // as Flink's functions can do it, too
+	faults bool // some records fail, and are left out
 }
 
 var (
@@ -27,8 +33,8 @@ var (
 	broadcastActions = []string{"share", "share", "unshare", "add shared"}
 )
 
-func newHistory(seed uint64, f string) *history {
-	h := &history{random: rand.New(rand.NewPCG(seed, 7)), role: "process"}
+func newHistory(seed uint64, f string, flink bool) *history {
+	h := &history{random: rand.New(rand.NewPCG(seed, 7)), role: "process", flink: flink, faults: !flink}
 	switch f {
 	case "ttl", "ttl-read":
 		h.ref = newReference(100, f == "ttl-read")
@@ -38,6 +44,10 @@ func newHistory(seed uint64, f string) *history {
 		h.ref = newReference(0, false)
 	}
 	step := "{from: in, key-by: [k], process: {wasm: m." + f + "}}"
+	policy := ""
+	if h.faults {
+		policy = ", on-fault: skip, fault-rate: 1}"
+	}
 	switch f {
 	case "co":
 		h.role, step = f, "{co-process: {left: in, right: two, left-key: [k], right-key: [k], function: {wasm: m.co}}}"
@@ -59,7 +69,7 @@ steps:
 sinks:
   out: {from: p, test: {}}
 -- script --
-`, two, step)
+`, two, strings.TrimSuffix(step, "}")+cmp.Or(policy, "}"))
 	for range 40 + h.random.IntN(160) {
 		h.action(f)
 	}
@@ -109,11 +119,24 @@ func (h *history) keyed(f string) {
 		what = textActions[r.IntN(2)]
 	}
 	n, x := r.Int64N(6), r.Int64N(100)
+	if h.faults && r.IntN(8) == 0 {
+		what = "bad"
+	}
+	if h.flink && f == "ttl-read" {
+		// A read of Flink's is one even if nobody says so, and so is each look at an element.
+		switch what {
+		case "peek", "push", "list", "empty":
+			what = "get"
+		}
+	}
 	switch what {
 	case "put", "look", "del":
 		n = []int64{0, 1, 2, 255, 256, -1}[n]
 	case "scan":
 		n, x = []int64{0, 1, 2, 255, 256, -1}[n], r.Int64N(2)
+		if h.flink && f == "ttl-read" {
+			x = 0
+		}
 	case "event timer", "no event timer":
 		n = h.time + 1 + r.Int64N(30) // not in the past: a restart forgets the watermark
 	case "clock timer", "no clock timer":
@@ -143,7 +166,7 @@ func TestProcessHistories(t *testing.T) {
 	for _, f := range []string{"fixed", "texts", "ttl", "ttl-read", "ttl-ever", "co", "spread"} {
 		t.Run(f, func(t *testing.T) {
 			for seed := range seeds {
-				h := newHistory(seed, f)
+				h := newHistory(seed, f, false)
 				s := parse(t, "history.scenario", []byte(h.script.String()))
 				o := machines()
 				for _, way := range []struct {
@@ -158,6 +181,27 @@ func TestProcessHistories(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+var writeHistories = flag.String("histories", "", "write histories into this folder, for Flink to say what they lead to")
+
+// TestHistoriesForFlink writes the scripts in testdata/process/flink: what they want was
+// written by Flink's own process functions then, in its operator test harness, which did
+// what the machine does (testdata/process/Machine.java).
+func TestHistoriesForFlink(t *testing.T) {
+	if *writeHistories == "" {
+		t.Skip("NOT RUN: only with -histories")
+	}
+	for _, f := range []string{"fixed", "texts", "ttl", "ttl-read", "co", "spread"} {
+		for seed := range uint64(3) {
+			h := newHistory(100+seed, f, true)
+			text := strings.Replace(h.script.String(), "testdata/process/machine.json", "../machine.json", 1)
+			path := filepath.Join(*writeHistories, fmt.Sprintf("%s-%d.scenario", f, seed))
+			if err := os.WriteFile(path, []byte("A random history.\n"+text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

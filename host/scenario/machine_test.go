@@ -133,6 +133,7 @@ func (s *step) onTimer() {
 		name = "clock"
 	}
 	value, _ := numberOf(s.o.State(s.at["v"])).(int64)
+	s.touch(s.at["v"])
 	s.emit(name, s.o.Time(), value)
 	if value > 0 {
 		s.o.SetState(s.at["v"], rowOf(number, value-1))
@@ -150,6 +151,7 @@ func (s *step) perform(what string, n, x int64) {
 		o.SetState(v, nil)
 	case "add":
 		old, _ := numberOf(o.State(v)).(int64)
+		s.touch(v)
 		o.SetState(v, rowOf(number, old+n))
 	case "get":
 		s.read(v)
@@ -159,6 +161,7 @@ func (s *step) perform(what string, n, x int64) {
 		o.SetState(s.at["t"], rowOf(texts, fmt.Sprint("a text that is long ", n)))
 	case "read":
 		s.emit("read", int64(len(o.State(s.at["t"]))), nil)
+		s.touch(s.at["t"])
 	case "event timer", "clock timer":
 		o.SetTimer(domainOf(what), n)
 	case "no event timer", "no clock timer":
@@ -169,10 +172,38 @@ func (s *step) perform(what string, n, x int64) {
 		s.emit("time", o.Watermark(), o.Clock())
 	case "fail":
 		o.Fail("as told")
+	case "bad":
+		s.bad(n)
 	case "visit":
 		o.Effect(abi.EffectVisitKeys, 0, nil)
 	default:
 		s.called(what, n, x)
+	}
+}
+
+// bad does a little of everything, then something that it may not: all of it must come
+// to nothing.
+func (s *step) bad(n int64) {
+	o, op := s.o, uint32(s.o.Index)
+	o.SetState(s.at["v"], rowOf(number, int64(99)))
+	check(s.m.states.Put(op, uint32(s.at["m"]), rowOf(number, int64(0)), rowOf(number, int64(99))))
+	check(s.m.states.Put(op, uint32(s.at["l"]), nil, rowOf(number, int64(99))))
+	check(s.m.states.Delete(op, uint32(s.at["m"]), rowOf(number, int64(1))))
+	o.SetTimer(0, 1)
+	o.Emit(0, rowOf(machineOutput, "bad", "bad", nil, nil))
+	switch n % 6 {
+	case 0:
+		o.Fail("as told")
+	case 1:
+		o.Emit(7, rowOf(machineSide, "bad", nil))
+	case 2:
+		o.SetTimer(2, 1)
+	case 3:
+		check(s.m.states.Put(op, 17, nil, nil))
+	case 4:
+		o.Effect(abi.EffectTouch, 1_000_000, nil)
+	case 5:
+		o.Emit(0, []byte("no row"))
 	}
 }
 
@@ -184,12 +215,12 @@ func domainOf(what string) uint32 {
 }
 
 func (s *step) read(v int) {
-	value := s.o.State(v)
-	s.emit("get", numberOf(value), nil)
-	if value != nil {
-		s.o.Effect(abi.EffectTouch, s.o.Slot+uint32(v), nil)
-	}
+	s.emit("get", numberOf(s.o.State(v)), nil)
+	s.touch(v)
 }
+
+// touch says that a slot was read.
+func (s *step) touch(v int) { s.o.Effect(abi.EffectTouch, s.o.Slot+uint32(v), nil) }
 
 // called are the ops on states that are reached by host calls: those of the map m, the
 // list l and the broadcast state b.

@@ -95,6 +95,7 @@ func (r *reference) record(k, what string, n, x int64, at string) {
 	s := r.key(k)
 	now := func(v int64) *stamped { return &stamped{v, r.clock} }
 	switch what {
+	case "bad":
 	case "set":
 		s.value = now(n)
 	case "clear":
@@ -109,7 +110,7 @@ func (r *reference) record(k, what string, n, x int64, at string) {
 		s.text = now(24 + int64(len(fmt.Sprint(n)))) // rounded up below
 		s.text.value = 16 + (int64(len("a text that is long ")+len(fmt.Sprint(n)))+7)/8*8
 	case "read":
-		r.want(k, "read", pointer(orZero(r.seen(s.text))), nil, at)
+		r.want(k, "read", pointer(orZero(r.read(s.text))), nil, at)
 	case "event timer":
 		s.timers[0][n] = true
 	case "clock timer":
@@ -231,7 +232,7 @@ func (r *reference) fire(domain int, upTo int64) {
 			if domain == 1 {
 				name, stamp = "clock", ""
 			}
-			v := orZero(r.seen(s.value))
+			v := orZero(r.read(s.value))
 			r.want(k, name, &at, &v, stamp)
 			if v > 0 {
 				s.value = &stamped{v - 1, r.clock}

@@ -17,15 +17,20 @@ import (
 // functions are called and take is told in udfs/twins/README.md.
 const twinsModule = "twins"
 
+// twinFunctions are what a module of twins has.
+var twinFunctions = []string{
+	"tumbling", "tumbling-processing", "sliding", "sliding-processing", "session", "session-processing", "trigger", "evictor", "aggregate", "join",
+}
+
 // withTwins is a job's text with twins in the place of built-in parts, where there are
 // some. The plan is what the text means, so that names and lengths need not be read
-// again. Functions that the module does not have stay built in.
-func withTwins(text []byte, plan *job.Job, file string, has func(function string) bool) ([]byte, error) {
+// again.
+func withTwins(text []byte, plan *job.Job, file string) ([]byte, error) {
 	var root yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &root, yaml.UseOrderedMap()); err != nil {
 		return nil, err
 	}
-	t := tree{&root, has}
+	t := tree{&root}
 	modules := t.under("modules")
 	modules.set(twinsModule, yaml.MapSlice{{Key: "file", Value: file}})
 	steps := t.under("steps")
@@ -35,7 +40,7 @@ func withTwins(text []byte, plan *job.Job, file string, has func(function string
 		case s.Window != nil:
 			w := s.Window
 			windowTwins(step, &w.Options, s.Input, w.GapField, w.TriggerField, w.EvictorField)
-			if calls, ok := callsOf(w.Aggregates, s.Input); ok && step.has("aggregate") {
+			if calls, ok := callsOf(w.Aggregates, s.Input); ok {
 				step.set("aggregate", twin("aggregate", with("calls", calls)))
 			}
 			steps.set(s.Name, *step.list)
@@ -56,10 +61,7 @@ func withTwins(text []byte, plan *job.Job, file string, has func(function string
 }
 
 // tree is a mapping of a job's text, which keeps its order.
-type tree struct {
-	list *yaml.MapSlice
-	has  func(function string) bool
-}
+type tree struct{ list *yaml.MapSlice }
 
 // under is a copy of the mapping of that name, an empty one if there is none.
 func (t tree) under(name string) tree {
@@ -67,10 +69,10 @@ func (t tree) under(name string) tree {
 	if i >= 0 {
 		if m, ok := (*t.list)[i].Value.(yaml.MapSlice); ok {
 			m = slices.Clone(m)
-			return tree{&m, t.has}
+			return tree{&m}
 		}
 	}
-	return tree{&yaml.MapSlice{}, t.has}
+	return tree{&yaml.MapSlice{}}
 }
 
 func (t tree) set(name string, value any) {
@@ -103,20 +105,20 @@ func with(pairs ...any) (m yaml.MapSlice) {
 // those of a schema.
 func windowTwins(step tree, o *window.Options, s *stream.Schema, gap, trigger, evictor int) {
 	w := step.under("window")
-	if name, parameters := assignerTwin(&o.Assigner, nameOf(s, gap)); step.has(name) {
+	if name, parameters := assignerTwin(&o.Assigner, nameOf(s, gap)); name != "" {
 		w.remove("tumbling", "sliding", "session")
 		for _, e := range twin(name, parameters) {
 			w.set(e.Key.(string), e.Value)
 		}
 	}
-	if rule := ruleOf(o); rule != "" && step.has("trigger") {
+	if rule := ruleOf(o); rule != "" {
 		parameters := with("rule", rule)
 		if t := deltaOf(o.Trigger); t != nil {
 			parameters = append(parameters, with("field", nameOf(s, trigger), "threshold", t.Threshold)...)
 		}
 		w.set("trigger", twin("trigger", parameters))
 	}
-	if v := o.Evictor; v != nil && step.has("evictor") {
+	if v := o.Evictor; v != nil {
 		parameters := evictorTwin(v, nameOf(s, evictor))
 		when := "before"
 		if v.After {
@@ -230,9 +232,6 @@ func callsOf(calls []job.Aggregate, s *stream.Schema) (string, bool) {
 // joinTwin replaces what makes a join's rows, if its columns are of types that the twin
 // copies.
 func joinTwin(step tree, operation string, l, r *stream.Schema, parameters yaml.MapSlice) {
-	if !step.has("join") {
-		return
-	}
 	for _, s := range []*stream.Schema{l, r} {
 		for _, f := range s.Fields() {
 			if f.Type.Kind != stream.String && f.Type.Kind != stream.Bytes && !stream.MustSchema(f).IsFixedWidth() {

@@ -25,9 +25,7 @@ type Memory struct {
 	keys           arena
 	texts          arena // of the cells of variable width
 	timers         [domains]timerQueue
-	many           map[timerKey]uint32 // timers of entries that have more than two: extra + 1
-	extras         []extraTimer
-	freeExtra      uint32 // first free extra + 1, linked by next
+	many           timerTable // timers of entries that have more than two
 	parts          parts
 	changes        changes
 	restoring      restoring
@@ -90,7 +88,6 @@ func NewMemory(maxParallelism int, cells ...int) *Memory {
 	m := &Memory{
 		maxParallelism: maxParallelism,
 		table:          make([]uint64, tableSlotMin),
-		many:           map[timerKey]uint32{},
 		changes:        changes{isBase: true},
 	}
 	for _, bytes := range cells {

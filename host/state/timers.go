@@ -7,19 +7,6 @@ import "math/bits"
 // queue orders them and may hold more: a timer that was deleted stays in it until
 // it comes up, or until too many such are there (rebuild).
 
-type timerKey struct {
-	at     int64
-	ref    Ref
-	domain Domain
-}
-
-// extraTimer is a timer in many, in the chain that begins at its entry.
-type extraTimer struct {
-	at         int64
-	prev, next uint32 // extra + 1
-	domain     Domain
-}
-
 // staleMin is the number of deleted timers that are let lie at least.
 const staleMin = 1024
 
@@ -34,7 +21,7 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 		e.inline[free] = at
 		e.used = e.used&^(4<<free) | 1<<free | uint8(d)<<2<<free
 	} else {
-		m.addExtra(d, at, r)
+		e.extra = m.many.add(d, at, r, e.extra)
 	}
 	e.count++
 	m.timed++
@@ -46,8 +33,8 @@ const (
 	inMany = 2
 )
 
-// findTimer says where a timer is kept: its place in the entry, inMany or
-// absent.
+// findTimer says where a timer is kept: its place in the entry, inMany and its extra,
+// or absent.
 func (m *Memory) findTimer(d Domain, at int64, r Ref) int {
 	e := &m.entries[r]
 	for i := range e.inline {
@@ -56,8 +43,8 @@ func (m *Memory) findTimer(d Domain, at int64, r Ref) int {
 		}
 	}
 	if int(e.count) > bits.OnesCount8(e.used&3) {
-		if _, ok := m.many[timerKey{at, r, d}]; ok {
-			return inMany
+		if x := m.many.find(d, at, r); x != 0 {
+			return inMany + int(x) - 1
 		}
 	}
 	return absent
@@ -70,50 +57,16 @@ func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 		return false
 	}
 	m.touch(r)
-	switch where {
-	case inMany:
-		m.dropExtra(d, at, r)
-	default:
-		m.entries[r].used &^= 5 << where
+	if e := &m.entries[r]; where >= inMany {
+		e.extra = m.many.drop(uint32(where-inMany+1), e.extra)
+	} else {
+		e.used &^= 5 << where
 	}
 	m.entries[r].used &^= noted
 	m.entries[r].count--
 	m.timed--
 	m.suspect(r)
 	return true
-}
-
-func (m *Memory) addExtra(d Domain, at int64, r Ref) {
-	i := m.freeExtra
-	if i == 0 {
-		m.extras = append(m.extras, extraTimer{})
-		i = uint32(len(m.extras))
-	} else {
-		m.freeExtra = m.extras[i-1].next
-	}
-	e := &m.entries[r]
-	m.extras[i-1] = extraTimer{at: at, next: e.extra, domain: d}
-	if e.extra != 0 {
-		m.extras[e.extra-1].prev = i
-	}
-	e.extra = i
-	m.many[timerKey{at, r, d}] = i
-}
-
-func (m *Memory) dropExtra(d Domain, at int64, r Ref) {
-	k := timerKey{at, r, d}
-	i := m.many[k]
-	delete(m.many, k)
-	x := &m.extras[i-1]
-	if x.prev != 0 {
-		m.extras[x.prev-1].next = x.next
-	} else {
-		m.entries[r].extra = x.next
-	}
-	if x.next != 0 {
-		m.extras[x.next-1].prev = x.prev
-	}
-	*x, m.freeExtra = extraTimer{next: m.freeExtra}, i
 }
 
 // eachTimer calls f with each timer of an entry, in no particular order.
@@ -124,8 +77,10 @@ func (m *Memory) eachTimer(r Ref, f func(Domain, int64)) {
 			f(Domain(e.used>>2>>i&1), at)
 		}
 	}
-	for i := e.extra; i != 0; i = m.extras[i-1].next {
-		f(m.extras[i-1].domain, m.extras[i-1].at)
+	for i := e.extra; i != 0; {
+		x := &m.many.extras[i-1]
+		f(x.domain, x.at)
+		i = x.next
 	}
 }
 

@@ -72,7 +72,7 @@ func isSource(path string) bool {
 			return false
 		}
 	}
-	if strings.HasSuffix(name, "_test.go") {
+	if strings.HasSuffix(name, "_test.go") || name == "tests.rs" || name == "native.rs" {
 		return false
 	}
 	return slices.Contains([]string{".go", ".c", ".h", ".mod", ".json", ".rs", ".toml"}, filepath.Ext(name))

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/wasmstream/wasmstream/host/sandbox"
 )
@@ -18,22 +18,21 @@ func buildRust(root string, g guest, out string) error {
 	if home, err := os.UserHomeDir(); err == nil {
 		flags += " --remap-path-prefix=" + home + "="
 	}
-	dir := filepath.Join(root, g.dir)
-	target := filepath.Join(dir, "target")
-	if _, err := command(dir, []string{"RUSTFLAGS=" + flags, "CARGO_TARGET_DIR=" + target},
+	target := rustTargetDir(root)
+	if _, err := command(filepath.Join(root, g.dir), []string{"RUSTFLAGS=" + flags, "CARGO_TARGET_DIR=" + target},
 		"cargo", "build", "--quiet", "--offline", "--release", "--lib", "--target", rustTarget); err != nil {
 		return err
 	}
-	built, err := filepath.Glob(filepath.Join(target, rustTarget, "release", "*.wasm"))
-	if err != nil || len(built) != 1 {
-		return fmt.Errorf("%s: %d modules were built there, one was to be: %w", target, len(built), err)
-	}
-	wasm, err := os.ReadFile(built[0])
+	name := strings.ReplaceAll(filepath.Base(filepath.Dir(g.dir)), "-", "_")
+	wasm, err := os.ReadFile(filepath.Join(target, rustTarget, "release", name+".wasm"))
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(out, wasm, 0o644)
 }
+
+// rustTargetDir is where all crates are built, so that the SDK is compiled once.
+func rustTargetDir(root string) string { return filepath.Join(root, "udfs/build/target") }
 
 // describe asks a module what it is, as `wasmstream module pack` does.
 func describe(file string) ([]byte, error) {

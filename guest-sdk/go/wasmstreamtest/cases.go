@@ -1,60 +1,29 @@
 // Package wasmstreamtest runs a cases.txt against the functions that are registered in this program, natively: through
 // the same two entries that a host calls in Wasm, but without Wasm, so that `go test` and a debugger are all it takes.
 //
-// A case is played as one frame and again with a frame for each op, since a function must not notice the difference.
+// A case is played as one frame and again with a frame for each op, since a function must not notice the difference. The
+// language of cases is told in udfs/README.md:
 //
-//	function NAME           the cases that follow are for this function
-//	case TEXT               begins a case
-//	create SLOT
-//	add SLOT ROW            ROW is JSON by column; a column that is absent is null
-//	merge SLOT SECOND
-//	result SLOT => ROW
-//
-// In rows, TIMESTAMP(3) is a number of milliseconds, DATE a number of days, BYTES base64.
+//	function NAME
+//	case TEXT
+//	key {"user": "ann"}
+//	on-record @1000 {"user": "ann", "amount": 5}
+//	=> emit {"total": 5}
+//	=> set-timer event 61000
+//	state total {"n": 5}
+//	on-timer event @61000
+//	state total -
 package wasmstreamtest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/cases"
 	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
 )
-
-// manifest is as much of it as is needed here.
-type manifest struct {
-	Functions []struct {
-		Name                       string
-		Input, Accumulator, Output schema
-	}
-}
-
-type schema struct{ Fields []field }
-
-type field struct{ Name, Type string }
-
-func (f field) variable() bool { return f.Type == "STRING" || f.Type == "BYTES" }
-
-func (s schema) variable() bool {
-	for _, f := range s.Fields {
-		if f.variable() {
-			return true
-		}
-	}
-	return false
-}
-
-// step is one op of a case.
-type step struct {
-	line, op     int
-	slot, second int
-	row          []byte
-	want         string
-}
 
 // Run plays the cases of a file: Run(t, os.DirFS(".."), "cases.txt").
 func Run(t *testing.T, files fs.FS, path string) {
@@ -63,106 +32,90 @@ func Run(t *testing.T, files fs.FS, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m manifest
-	if err := json.Unmarshal(raw.Guest.Describe(), &m); err != nil {
+	m, err := cases.ReadManifest(raw.Guest.Describe())
+	if err != nil {
 		t.Fatal(err)
 	}
-	function, name := -1, ""
-	var steps []step
-	finish := func() {
-		if name != "" {
-			f := m.Functions[function]
-			run := func(t *testing.T, perFrame int) {
-				play(t, path, uint32(function), f.Accumulator, f.Output, steps, perFrame)
-			}
-			t.Run(name, func(t *testing.T) { run(t, len(steps)) })
-			t.Run(name+" (a frame for each op)", func(t *testing.T) { run(t, 1) })
-		}
-		steps, name = nil, ""
+	vectors, err := cases.Vectors(m, text)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
 	}
-	for i, line := range strings.Split(string(text), "\n") {
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch {
-		case word == "" || strings.HasPrefix(word, "#"):
-		case word == "function":
-			finish()
-			function = -1
-			for k, f := range m.Functions {
-				if f.Name == rest {
-					function = k
-				}
-			}
-		case function < 0:
-			t.Fatalf("%s:%d: no `function` before it, or one that is not registered", path, i+1)
-		case word == "case":
-			finish()
-			name = rest
-		default:
-			s, err := readStep(m.Functions[function].Input, word, rest)
-			if err != nil {
-				t.Fatalf("%s:%d: %v", path, i+1, err)
-			}
-			s.line = i + 1
-			steps = append(steps, s)
-		}
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) { play(t, path, m, &v) })
 	}
-	finish()
 }
 
-func readStep(input schema, word, rest string) (s step, err error) {
-	slot, rest, _ := strings.Cut(rest, " ")
-	if s.slot, err = strconv.Atoi(slot); err != nil {
-		return s, err
+func play(t *testing.T, path string, m *cases.Manifest, v *cases.Vector) {
+	n := &native{}
+	n.IsBroadcast = m.Functions[v.Function].IsBroadcast
+	before := raw.States
+	raw.States = n
+	defer func() { raw.States = before }()
+	fault, err := playVector(v, n)
+	switch {
+	case err != nil:
+		t.Errorf("%s: %v", path, err)
+	case v.Fault != "" && (fault == nil || !strings.Contains(fault.Error(), v.Message)):
+		t.Errorf("%s: the last op ended in %v, it must fail with %q", path, fault, v.Message)
 	}
-	switch word {
-	case "create":
-		s.op = raw.OpCreate
-	case "add":
-		s.op = raw.OpAdd
-		s.row, err = encodeRow(input, rest)
-	case "merge":
-		s.op = raw.OpMerge
-		s.second, err = strconv.Atoi(rest)
-	case "result":
-		s.op = raw.OpResult
-		s.want = strings.TrimPrefix(rest, "=> ")
-	default:
-		err = fmt.Errorf("%q is none of case, create, add, merge, result", word)
-	}
-	return s, err
 }
 
-// play runs steps in frames of perFrame ops, the slots being carried from frame to frame.
-func play(t *testing.T, path string, function uint32, accumulator, output schema, steps []step, perFrame int) {
-	slots := make([][]byte, 1)
-	for _, s := range steps {
-		for len(slots) <= max(s.slot, s.second) {
-			slots = append(slots, nil)
-		}
+// native is this program's functions as vectors see them.
+type native struct{ store }
+
+// Perform performs a frame.
+func (n *native) Perform(function int, frame []byte, owners []int) (effects, after []byte, err error) {
+	n.Owners = owners
+	room := raw.Guest.In(uint32(len(frame)))
+	if room == nil {
+		return nil, nil, fmt.Errorf("a frame of %d bytes is too large", len(frame))
 	}
-	for i := range slots {
-		slots[i] = make([]byte, fixedBytes(accumulator))
-	}
-	for len(steps) > 0 {
-		frame := steps[:min(perFrame, len(steps))]
-		steps = steps[len(frame):]
-		emits := call(t, function, accumulator, slots, frame)
-		for i, s := range frame {
-			if s.op != raw.OpResult {
-				continue
-			}
-			got, err := decodeRow(output, emits[i])
-			if err != nil {
-				t.Fatalf("%s:%d: %v", path, s.line, err)
-			}
-			want, err := encodeRow(output, s.want)
-			if err != nil {
-				t.Fatalf("%s:%d: %v", path, s.line, err)
-			}
-			// Equal rows have equal bytes: this is what the host relies on.
-			if !bytes.Equal(emits[i], want) {
-				t.Errorf("%s:%d: got %s, want %s (bytes % x, want % x)", path, s.line, got, s.want, emits[i], want)
-			}
+	copy(room, frame)
+	defer func() {
+		// What Fail panics with; any other panic is the test's to show.
+		if failure, is := recoverFailure(recover()); is {
+			err = failure
 		}
+	}()
+	effects, fits := raw.Guest.Call(uint32(function), room)
+	if !fits {
+		return nil, nil, fmt.Errorf("the effects are too large")
+	}
+	return effects, room, nil
+}
+
+// recoverFailure tells a Fail from other panics, which go on: they are the function's, and the test shows them.
+func recoverFailure(p any) (raw.Failure, bool) {
+	failure, is := p.(raw.Failure)
+	if p != nil && !is {
+		panic(p) // as it came
+	}
+	return failure, is
+}
+
+// Get, Put, Delete and Scan are what functions call; a mistake in them is one of the SDK.
+func (n *native) Get(op, state uint32, key []byte) (value []byte, ok bool) {
+	value, ok, err := n.get(op, state, key)
+	must(err)
+	return value, ok
+}
+
+// Put sets a map's entry, or appends to a list.
+func (n *native) Put(op, state uint32, key, value []byte) { must(n.put(op, state, key, value)) }
+
+// Delete deletes a map's entry, or all.
+func (n *native) Delete(op, state uint32, key []byte) { must(n.delete(op, state, key)) }
+
+// Scan copies entries behind one.
+func (n *native) Scan(op, state uint32, after, into []byte) int {
+	bytes, err := n.scan(op, state, after, into)
+	must(err)
+	return bytes
+}
+
+// must panics at a call for an op that is not in the frame: a mistake in the SDK, and there is nobody to return it to.
+func must(err error) {
+	if err != nil {
+		panic(err) // a mistake in the SDK
 	}
 }

@@ -9,6 +9,12 @@ use std::cell::{Cell, UnsafeCell};
 const HEADER_WORDS: usize = 2;
 const WORDS_MAX: usize = raw::EFFECTS_BYTES_MAX / 8;
 
+/// The two words that an effect begins with.
+#[inline(always)]
+fn header(kind: u32, op: u32, length: usize, aux: u32) -> [u64; HEADER_WORDS] {
+    [kind as u64 | (op as u64) << 32, length as u64 | (aux as u64) << 32]
+}
+
 /// Effects of a call, one after another. Functions have shared references only, so that they can look at states while
 /// they emit; `open` keeps them from emitting a row while they write one.
 pub(crate) struct Effects {
@@ -42,6 +48,12 @@ impl Effects {
         self.too_large.get()
     }
 
+    /// Makes room for more words; false where they pass the limit, or there is no memory for them.
+    #[cold]
+    fn reserve(&self, words: &mut Vec<u64>, count: usize) -> bool {
+        words.len() + count <= WORDS_MAX && words.try_reserve(count.max(1 << 11)).is_ok()
+    }
+
     /// Adds zeros, and answers where; None where the limit is passed, and from then on.
     #[inline]
     #[allow(clippy::mut_from_ref)]
@@ -50,7 +62,7 @@ impl Effects {
         // SAFETY: the only reference, since no method keeps one while a function's code runs.
         let words = unsafe { &mut *self.words.get() };
         let at = words.len();
-        if at + count > WORDS_MAX || self.too_large.get() {
+        if at + count > words.capacity().min(WORDS_MAX) && !self.reserve(words, count) || self.too_large.get() {
             self.too_large.set(true);
             return None;
         }
@@ -62,8 +74,7 @@ impl Effects {
     #[inline]
     pub(crate) fn push<const N: usize>(&self, kind: u32, op: u32, aux: u32, payload: [u64; N]) {
         if let Some((words, at)) = self.grow(HEADER_WORDS + N) {
-            words[at] = kind as u64 | (op as u64) << 32;
-            words[at + 1] = N as u64 * 8 | (aux as u64) << 32;
+            words[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, N * 8, aux));
             words[at + HEADER_WORDS..].copy_from_slice(&payload);
         }
     }
@@ -72,8 +83,7 @@ impl Effects {
     #[inline(never)]
     pub(crate) fn push_bytes(&self, kind: u32, op: u32, aux: u32, payload: &[u8]) {
         if let Some((words, at)) = self.grow(HEADER_WORDS + (payload.len() + 7) / 8) {
-            words[at] = kind as u64 | (op as u64) << 32;
-            words[at + 1] = payload.len() as u64 | (aux as u64) << 32;
+            words[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, payload.len(), aux));
             let to = words[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>();
             // SAFETY: as many words were added.
             unsafe { to.copy_from_nonoverlapping(payload.as_ptr(), payload.len()) }
@@ -83,13 +93,18 @@ impl Effects {
     /// Adds an effect whose payload is a row that is written where it stays.
     #[inline]
     pub(crate) fn push_row<S: Schema>(
-        &self, kind: u32, op: u32, aux: u32, arena: &Arena, layout: Layout, fill: impl FnOnce(&mut RowMut<S>),
+        &self,
+        kind: u32,
+        op: u32,
+        aux: u32,
+        arena: &Arena,
+        layout: Layout,
+        fill: impl FnOnce(&mut RowMut<S>),
     ) {
         let (at, base) = match self.grow(HEADER_WORDS + layout.words) {
             None => return,
             Some((words, at)) => {
-                words[at] = kind as u64 | (op as u64) << 32;
-                words[at + 1] = layout.words as u64 * 8 | (aux as u64) << 32;
+                words[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, layout.words * 8, aux));
                 (at, words[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>())
             }
         };
@@ -121,8 +136,7 @@ impl Effects {
         // SAFETY: it is a row of the layout.
         let words = layout.words + unsafe { long_words(row.base(), layout) };
         if let Some((list, at)) = self.grow(HEADER_WORDS + words) {
-            list[at] = kind as u64 | (op as u64) << 32;
-            list[at + 1] = words as u64 * 8 | (aux as u64) << 32;
+            list[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, words * 8, aux));
             let to = list[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>();
             // SAFETY: as many words were added.
             unsafe {

@@ -142,7 +142,8 @@ impl<'a> Iterator for Scan<'a> {
         if self.ended {
             return None;
         }
-        let number = |at: usize| u32::from_le_bytes([self.rest[at], self.rest[at + 1], self.rest[at + 2], self.rest[at + 3]]) as usize;
+        let number =
+            |at: usize| u32::from_le_bytes([self.rest[at], self.rest[at + 1], self.rest[at + 2], self.rest[at + 3]]) as usize;
         let (key_length, value_length) = (number(0), number(4));
         let value_at = 8 + (key_length + 7) / 8 * 8;
         let (key, value) = (&self.rest[8..8 + key_length], &self.rest[value_at..value_at + value_length]);

@@ -2,9 +2,12 @@
 //!
 //! A function is a type that implements [`Function`] and the trait of its role; [`module!`] exports them. Rows are views with
 //! typed columns, made by [`schema!`]; states are handles, made by [`states!`]. Natively the same code runs under `cargo test`,
-//! with [`testing`] in place of the host.
-#![doc = include_str!("../README.md")]
+//! with [`testing`] in place of the host. README.md has a module with a function of each role.
 #![warn(missing_docs)]
+#![cfg_attr(test, allow(missing_docs))]
+
+#[cfg(test)]
+extern crate self as wasmstream;
 
 #[cfg(target_endian = "big")]
 compile_error!("rows are little-endian");
@@ -26,7 +29,6 @@ mod native;
 mod op;
 mod open;
 #[allow(dead_code)]
-#[rustfmt::skip]
 mod raw;
 mod row;
 #[doc(hidden)]
@@ -36,6 +38,8 @@ mod slots;
 pub mod state;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 pub mod types;
 
 pub use context::*;

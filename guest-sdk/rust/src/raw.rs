@@ -64,7 +64,6 @@ pub struct Header {
 
 const _: () = assert!(core::mem::size_of::<Header>() == 64);
 
-
 /// One thing asked of a function.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -83,7 +82,6 @@ pub struct Op {
 
 const _: () = assert!(core::mem::size_of::<Op>() == 16);
 
-
 /// One thing that an op wants done, without its payload.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -99,7 +97,6 @@ pub struct Effect {
 }
 
 const _: () = assert!(core::mem::size_of::<Effect>() == 16);
-
 
 /// What an op is about; of shorter contexts only the first fields are there.
 #[repr(C)]
@@ -129,7 +126,6 @@ pub struct Context {
 }
 
 const _: () = assert!(core::mem::size_of::<Context>() == 64);
-
 
 /// An element of a window's content.
 #[repr(C)]

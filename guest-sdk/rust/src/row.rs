@@ -6,6 +6,7 @@ use crate::types::{view, Access, EMPTY, INLINE, PENDING};
 use std::marker::PhantomData;
 
 /// A row that is read. It is good until the function that got it returns, and so are the texts in it.
+#[allow(clippy::type_complexity)]
 pub struct Row<'a, S> {
     base: *const u8,
     of: PhantomData<(&'a u8, fn() -> S)>,
@@ -135,6 +136,23 @@ impl<'a, S: Schema> RowMut<'a, S> {
             if self.layout.any_variable {
                 self.keep_long_values(from);
             }
+        }
+    }
+
+    /// Makes a field that of a column, of the same type, of another row.
+    pub fn copy_field<R, T>(&mut self, column: Column<S, T>, from: Row<R>, other: Column<R, T>) {
+        if from.is_null(other) {
+            self.set_null(column);
+            return;
+        }
+        // SAFETY: columns of a schema are within its rows.
+        unsafe {
+            let mut bits = *from.base().add(other.offset as usize).cast::<u64>();
+            if self.layout.variable.get(column.position as usize).map_or(false, |o| *o != 0) && bits & INLINE == 0 {
+                bits = PENDING | self.arena.keep(view(from.base(), other.offset)) as usize as u64;
+            }
+            *self.base.add(column.position as usize / 8 + 1) &= !(1 << (column.position % 8));
+            *self.base.add(column.offset as usize).cast::<u64>() = bits;
         }
     }
 

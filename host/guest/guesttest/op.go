@@ -129,3 +129,17 @@ func (o *Op) int64s(kind abi.EffectKind, aux uint32, values ...int64) {
 	}
 	o.Effect(kind, aux, b[:8*len(values)])
 }
+
+// Schemas are the texts that an opening carries for a function whose input is any.
+func (o *Op) Schemas() (texts []string) {
+	if o.Arg == 0 {
+		return nil
+	}
+	h := o.frame.header
+	for at := o.Arg; at < h.ContextsOffset+h.ContextsLength; {
+		length := o.frame.u32(at)
+		texts = append(texts, string(o.frame.Bytes[at+4:at+4+length]))
+		at += uint32(abi.Align(int(4 + length)))
+	}
+	return texts
+}

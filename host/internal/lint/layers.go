@@ -28,8 +28,9 @@ var layers = []layer{
 	// L0: vocabulary and contracts.
 	{"host/stream", onHost, 0},
 	{"abi", onHost, 0},
-	{"abi/gen", onHost, 1},
 	{"abi/conform", onHost, 1},
+	{"abi/cases", onHost, 1},
+	{"abi/gen", onHost, 2},
 	{"host/connector", onHost, 1},
 	{"host/format", onHost, 1},
 	// L1: siblings.
@@ -57,9 +58,11 @@ var layers = []layer{
 	{"bench", onHost, 9},
 
 	{"guest-sdk/go/internal/raw", inGuest, 0},
+	{"guest-sdk/go/internal/cases", inGuest, 1},
 	{"guest-sdk/go", inGuest, 1},
 	{"guest-sdk/go/wasmstreamtest", inGuest, 2},
 	{"udfs/*/go", inGuest, 3},
+	{"udfs/examples/*/go", inGuest, 3},
 }
 
 // forTests are packages that only tests import, wherever they are; they may import anything of ours.
@@ -85,7 +88,7 @@ var libraries = []library{
 	{"github.com/alecthomas/kong", []string{"cmd/*"}, false},
 	{"golang.org/x/term", []string{"cmd/*"}, false},
 	{"golang.org/x/sys", []string{"host/sandbox", "cmd/*"}, false},
-	{"golang.org/x/tools/txtar", []string{"host/scenario"}, false},
+	{"golang.org/x/tools/txtar", []string{"host/scenario", "cmd/*"}, false},
 	{"github.com/google/go-cmp", []string{"host/scenario"}, false},
 	{"github.com/twmb/franz-go", []string{"host/connector/kafka"}, false},
 	{"github.com/prometheus/client_golang", []string{"host/server"}, false},

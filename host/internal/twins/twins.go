@@ -37,7 +37,15 @@ func Manifest() *abi.Manifest {
 			Name: "trigger", Role: abi.RoleTrigger, Input: anything, Merges: true, Parameters: rule,
 			States: []*abi.State{{Name: "memory", Kind: abi.StateValue, Scope: abi.ScopeWindow, Value: memory}},
 		},
-		&abi.Function{Name: "evictor", Role: abi.RoleEvictor, Input: anything, Parameters: rule})
+		&abi.Function{Name: "evictor", Role: abi.RoleEvictor, Input: anything, Parameters: rule},
+		&abi.Function{
+			Name: "aggregate", Role: abi.RoleAggregate, Input: anything, Accumulator: accumulator(),
+			Parameters: []*abi.Parameter{{Name: "calls", Type: "STRING"}},
+		},
+		&abi.Function{
+			Name: "join", Role: abi.RoleJoin, Input: anything, SecondInput: anything,
+			Parameters: []*abi.Parameter{optional("window", "BOOLEAN", "false")},
+		})
 	return m
 }
 
@@ -62,6 +70,10 @@ func function(f *abi.Function) guesttest.Function {
 		perform = trigger
 	case abi.RoleEvictor:
 		perform = evict
+	case abi.RoleAggregate:
+		return newAggregate().perform
+	case abi.RoleJoin:
+		return (&join{}).perform
 	}
 	return func(o *guesttest.Op) {
 		if o.Kind == abi.OpOpen {
@@ -95,7 +107,7 @@ type opened struct {
 
 func (p *opened) open(o *guesttest.Op) {
 	p.numbers, p.words, p.field = map[string]int64{}, nil, nil
-	input := inputSchema(o)
+	input, _ := inputSchema(o, o.Arg)
 	for i, f := range p.parameters.Fields() {
 		c := p.parameters.Column(i)
 		switch {
@@ -120,9 +132,9 @@ func (p *opened) open(o *guesttest.Op) {
 	}
 }
 
-// inputSchema reads what open tells of the input.
-func inputSchema(o *guesttest.Op) *stream.Schema {
-	b := o.Frame().Bytes[o.Arg:]
+// inputSchema reads what open tells of an input, and where the next one is.
+func inputSchema(o *guesttest.Op, at uint32) (s *stream.Schema, next uint32) {
+	b := o.Frame().Bytes[at:]
 	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
 	var fields []stream.Field
 	for line := range strings.Lines(string(b[4 : 4+n])) {
@@ -133,7 +145,7 @@ func inputSchema(o *guesttest.Op) *stream.Schema {
 		}
 		fields = append(fields, stream.Field{Name: name, Type: t})
 	}
-	return stream.MustSchema(fields...)
+	return stream.MustSchema(fields...), at + uint32(abi.Align(4+n))
 }
 
 // number is the field as a DOUBLE.

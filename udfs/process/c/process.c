@@ -52,4 +52,73 @@ static void idle_on_timer(ws_op *o) {
 }
 WS_PROCESS(idle, bid)
 
-WS_MODULE(WS_FUNCTION_WITH(0, tick, gaps) WS_FUNCTION_WITH(1, idle, gaps))
+/* ledger: what a key has added up by the end of time, in states of all kinds and by timers: rows {k, what, at, n}. */
+typedef struct { ws_header header; ws_string k; ws_bigint v; } entry;
+typedef struct { ws_header header; ws_string k; } named;
+typedef struct { ws_header header; ws_bigint n; } number;
+typedef struct { ws_header header; ws_bigint total, fired; } sums;
+typedef struct { ws_header header; ws_string k; ws_bigint what, at, n; } line;
+enum { LEDGER_SUMS = 0, LEDGER_COUNTS = 1, LEDGER_ALL = 2 };
+static void ledger_on_record(ws_op *o, const entry *in) {
+  sums *s = ws_edit(o, LEDGER_SUMS, sums);
+  ws_set(s, total, ws_get(s, total) + ws_get(in, v));
+  ws_set_timer(o, WS_EVENT, 1000000 + ws_get(in, v) % 7);
+  ws_set_timer(o, WS_EVENT, INT64_MAX);
+  number *key = ws_row(number);
+  ws_set(key, n, ws_get(in, v) % 8);
+  const number *before = ws_map_get(o, LEDGER_COUNTS, key, number);
+  number *value = ws_row(number);
+  ws_set(value, n, 1 + (before ? ws_get(before, n) : 0));
+  ws_map_put(o, LEDGER_COUNTS, key, value);
+  ws_set(value, n, ws_get(in, v));
+  ws_list_add(o, LEDGER_ALL, value);
+}
+static void ledger_tell(ws_op *o, int64_t what, int64_t at, int64_t n) {
+  line *out = ws_emit(o, 0, line);
+  ws_set_view(out, k, ws_text(ws_key(o, named), k));
+  ws_set(out, what, what);
+  ws_set(out, at, at);
+  ws_set(out, n, n);
+}
+static void ledger_on_timer(ws_op *o) {
+  sums *s = ws_edit(o, LEDGER_SUMS, sums);
+  if (ws_time(o) < INT64_MAX) {
+    ws_set(s, fired, ws_get(s, fired) + 1);
+    return;
+  }
+  ledger_tell(o, 0, ws_get(s, fired), ws_get(s, total));
+  for (ws_scan each = ws_scan_of(o, LEDGER_COUNTS); ws_next(&each);)
+    ledger_tell(o, 1, ws_get(ws_scan_key(each, number), n), ws_get(ws_scan_value(each, number), n));
+  int64_t all = 0, sum = 0;
+  for (ws_scan each = ws_scan_of(o, LEDGER_ALL); ws_next(&each); all++) sum += ws_get(ws_scan_value(each, number), n);
+  ledger_tell(o, 2, all, sum);
+}
+WS_PROCESS(ledger, entry)
+
+/* rates: how many records a key had, and what was broadcast for it, by the end of time: rows {k, what 3, at, n}. */
+enum { RATES_COUNT = 0, RATES_SHARED = 1 };
+static void rates_on_record(ws_op *o, const entry *in) {
+  (void)in;
+  number *count = ws_edit(o, RATES_COUNT, number);
+  ws_set(count, n, ws_get(count, n) + 1);
+  ws_set_timer(o, WS_EVENT, INT64_MAX);
+}
+static void rates_on_broadcast(ws_op *o, const entry *in) {
+  named *key = ws_row(named);
+  ws_set_view(key, k, ws_text(in, k));
+  const number *before = ws_map_get(o, RATES_SHARED, key, number);
+  number *value = ws_row(number);
+  ws_set(value, n, ws_get(in, v) + (before ? ws_get(before, n) : 0));
+  ws_map_put(o, RATES_SHARED, key, value);
+}
+static void rates_on_timer(ws_op *o) {
+  const number *count = ws_state(o, RATES_COUNT, number);
+  named *key = ws_row(named);
+  ws_set_view(key, k, ws_text(ws_key(o, named), k));
+  const number *shared = ws_map_get(o, RATES_SHARED, key, number);
+  ledger_tell(o, 3, count ? ws_get(count, n) : 0, shared ? ws_get(shared, n) : 0);
+}
+static void rates_on_key(ws_op *o, const entry *in) { (void)o; (void)in; }
+WS_BROADCAST_PROCESS(rates, entry, entry)
+
+WS_MODULE(WS_FUNCTION_WITH(0, tick, gaps) WS_FUNCTION_WITH(1, idle, gaps) WS_FUNCTION(2, ledger) WS_FUNCTION(3, rates))

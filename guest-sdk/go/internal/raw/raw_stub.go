@@ -25,3 +25,39 @@ func Log(level uint32, line string) { Logged = append(Logged, LogLine{level, lin
 
 // Fail panics with a Failure.
 func Fail(message string) { panic(Failure{message}) }
+
+// Store is list and map states, natively.
+type Store interface {
+	// Get returns the value of a map's entry.
+	Get(op, state uint32, key []byte) (value []byte, ok bool)
+	// Put sets a map's entry, or appends to a list: without a key.
+	Put(op, state uint32, key, value []byte)
+	// Delete deletes a map's entry; without a key all.
+	Delete(op, state uint32, key []byte)
+	// Scan is StateScan.
+	Scan(op, state uint32, after, into []byte) int
+}
+
+// States is what StateGet and the others ask natively; a test sets it.
+var States Store
+
+// StateGet copies the value of a map's entry; it returns its length, -1 if there is none. One longer than into is not copied.
+func StateGet(op, state uint32, key, into []byte) int {
+	value, ok := States.Get(op, state, key)
+	if !ok {
+		return -1
+	}
+	if len(value) <= len(into) {
+		copy(into, value)
+	}
+	return len(value)
+}
+
+// StatePut sets a map's entry, or appends to a list: without a key.
+func StatePut(op, state uint32, key, value []byte) { States.Put(op, state, key, value) }
+
+// StateDelete deletes a map's entry; without a key all of a list or map.
+func StateDelete(op, state uint32, key []byte) { States.Delete(op, state, key) }
+
+// StateScan copies entries behind one; it returns their bytes, 0 at the end, or minus what the next one needs.
+func StateScan(op, state uint32, after, into []byte) int { return States.Scan(op, state, after, into) }

@@ -374,8 +374,16 @@ impl<'f> Reader<'f> {
         }
         let owner = if kind == raw::OP_ON_BROADCAST { Default::default() } else { self.owner() };
         let mut step = Step {
-            line, kind, owner,
-            cells: Vec::new(), second: Vec::new(), row: None, context: None, effects: Vec::new(), holds: Vec::new(), fails: None,
+            line,
+            kind,
+            owner,
+            cells: Vec::new(),
+            second: Vec::new(),
+            row: None,
+            context: None,
+            effects: Vec::new(),
+            holds: Vec::new(),
+            fails: None,
         };
         match bytes {
             0 => self.op_of_slot(&mut step, rest)?,
@@ -476,7 +484,8 @@ impl<'f> Reader<'f> {
         };
         e.kind = match word {
             "emit" => {
-                let (name, row) = if rest.starts_with('{') { ("", rest) } else { rest.split_once(' ').ok_or("`emit` needs a row")? };
+                let (name, row) =
+                    if rest.starts_with('{') { ("", rest) } else { rest.split_once(' ').ok_or("`emit` needs a row")? };
                 let (output, schema) = self.f().output(name)?;
                 e.aux = output;
                 let answered = self.case().answers.iter().find(|a| a.aux == output).map(|a| a.text.clone());
@@ -491,7 +500,11 @@ impl<'f> Reader<'f> {
                 let (domain, time) = rest.split_once(' ').ok_or("a timer has a domain and a time")?;
                 e.aux = words(&["event", "processing"], domain)?;
                 e.payload = number::<i64>(time)?.to_le_bytes().to_vec();
-                if word == "set-timer" { raw::EFFECT_SET_TIMER } else { raw::EFFECT_DELETE_TIMER }
+                if word == "set-timer" {
+                    raw::EFFECT_SET_TIMER
+                } else {
+                    raw::EFFECT_DELETE_TIMER
+                }
             }
             "decide" => {
                 e.aux = words(&["continue", "fire", "purge", "fire-and-purge"], rest)?;
@@ -507,7 +520,11 @@ impl<'f> Reader<'f> {
             }
             "event-time" | "watermark" => {
                 e.payload = number::<i64>(rest)?.to_le_bytes().to_vec();
-                if word == "watermark" { raw::EFFECT_WATERMARK } else { raw::EFFECT_EVENT_TIME }
+                if word == "watermark" {
+                    raw::EFFECT_WATERMARK
+                } else {
+                    raw::EFFECT_EVENT_TIME
+                }
             }
             "request" => {
                 e.payload = fixed("STRING method, STRING url, STRING headers, BYTES body").encode(rest)?;

@@ -327,8 +327,17 @@ impl Areas {
         let rows_at = slots_at + self.slots.len();
         let total = rows_at + self.rows.len();
         let fields = [
-            raw::VERSION, self.ops as u32, header as u32, slots_at as u32, slots as u32, self.stride as u32,
-            rows_at as u32, self.rows.len() as u32, total as u32, 0, total as u32,
+            raw::VERSION,
+            self.ops as u32,
+            header as u32,
+            slots_at as u32,
+            slots as u32,
+            self.stride as u32,
+            rows_at as u32,
+            self.rows.len() as u32,
+            total as u32,
+            0,
+            total as u32,
         ];
         let mut frame: Vec<u8> = fields.iter().flat_map(|n| n.to_le_bytes()).collect();
         frame.resize(header, 0);

@@ -1,0 +1,91 @@
+package cases
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Manifest is what is needed of a module's manifest here; manifest.proto explains it.
+type Manifest struct{ Functions []*Function }
+
+// Function is a function of a manifest.
+type Function struct {
+	Name, Role                              string
+	Input, SecondInput, Accumulator, Output *Schema
+	Key                                     *Schema
+	NamedOutputs                            []*NamedOutput
+	Parameters                              []*Parameter
+	States                                  []*State
+}
+
+// Schema is the columns of a row, or any.
+type Schema struct {
+	Fields []*Field
+	Any    bool
+}
+
+// Field is a column.
+type Field struct{ Name, Type string }
+
+// NamedOutput is an output beside the main one.
+type NamedOutput struct {
+	Name   string
+	Schema *Schema
+}
+
+// Parameter is what a job sets, or its default.
+type Parameter struct {
+	Name, Type string
+	Default    *string
+}
+
+// State is a state of a function.
+type State struct {
+	Name, Kind, Scope string
+	TTL               string
+	Key, Value        *Schema
+}
+
+// ReadManifest reads a manifest as protobuf JSON.
+func ReadManifest(text []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("cases: manifest: %w", err)
+	}
+	return m, nil
+}
+
+func (m *Manifest) functionIndex(name string) int {
+	for i, f := range m.Functions {
+		if f.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Schema) fields() []*Field {
+	if s == nil {
+		return nil
+	}
+	return s.Fields
+}
+
+func (s *Schema) any() bool { return s != nil && s.Any }
+
+func (s *State) scope() string {
+	if s.Scope == "" {
+		return "key"
+	}
+	return s.Scope
+}
+
+func (s *State) isBroadcast() bool { return s.scope() == "broadcast" }
+
+// inSlot tells a state that is a slot of an op.
+func (s *State) inSlot() bool { return s.Kind != "list" && s.Kind != "map" }
+
+// IsBroadcast tells a state whose owner is always 0, by its index.
+func (f *Function) IsBroadcast(state uint32) bool {
+	return int(state) < len(f.States) && f.States[state].isBroadcast()
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/format/json"
+	"github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/recording"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// RecordFlags say what is recorded of a run.
+type RecordFlags struct {
+	Record       string `help:"Record what functions of modules are asked and answer into FILE, for wasmstream replay." placeholder:"FILE"`
+	RecordStep   string `help:"Record the functions of this step only." placeholder:"STEP"`
+	RecordKey    string `help:"Record only calls about this key: JSON, by the columns of the step's key." placeholder:"JSON"`
+	RecordSample string `help:"Record one call of so many of each instance: 1/1000." placeholder:"1/N"`
+	RecordMB     int    `name:"record-mb" help:"Record no more than so many MB; 256 by default." placeholder:"N"`
+}
+
+// Validate implements kong's check of a command's flags.
+func (f *RecordFlags) Validate() error {
+	if f.Record == "" && (f.RecordStep != "" || f.RecordKey != "" || f.RecordSample != "" || f.RecordMB != 0) {
+		return errors.New("--record-step, --record-key, --record-sample and --record-mb need --record FILE")
+	}
+	if f.RecordMB < 0 {
+		return errors.New("--record-mb must be 1 or more")
+	}
+	_, err := f.sample()
+	return err
+}
+
+// sample is N of 1/N; 0 without it.
+func (f *RecordFlags) sample() (int, error) {
+	if f.RecordSample == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(f.RecordSample, "1/"))
+	if err != nil || n < 1 || !strings.HasPrefix(f.RecordSample, "1/") {
+		return 0, fmt.Errorf("--record-sample is %q; one call of a thousand is 1/1000", f.RecordSample)
+	}
+	return n, nil
+}
+
+// recorder records the functions of a job.
+type recorder struct {
+	w    *recording.Writer
+	file *os.File
+	path string
+	of   map[*job.Function]recorded
+}
+
+// recorded is a function that is recorded.
+type recorded struct {
+	step string
+	key  stream.Row // nil: all
+}
+
+// openRecorder begins a recording; nil if there is to be none.
+func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (*recorder, error) {
+	if f.Record == "" {
+		return nil, nil
+	}
+	r := &recorder{path: f.Record, of: map[*job.Function]recorded{}}
+	if err := r.choose(f, plan); err != nil {
+		return nil, &exitError{exitBadInput, err}
+	}
+	sample, err := f.sample()
+	if err != nil {
+		return nil, err
+	}
+	h := recording.Header{Job: plan.Name, Version: readVersion().Version, ABI: abi.Version, Step: f.RecordStep, Key: f.RecordKey, Sample: sample}
+	for i, module := range m.digests(plan) {
+		h.Modules = append(h.Modules, recording.Module{Name: module.Name, Path: plan.Modules[i].Path, Digest: module.Digest})
+	}
+	if r.file, err = os.Create(f.Record); err != nil {
+		return nil, &exitError{exitBadInput, &fileError{f.Record, notThere(err, f.Record)}}
+	}
+	r.w, err = recording.NewWriter(r.file, recording.Options{BytesMax: int64(f.RecordMB) << 20, Sample: sample, Stopped: func(reason error) {
+		log.Log(context.Background(), slog.LevelWarn, "the recording ends here; the run goes on", "file", f.Record, "reason", reason)
+	}}, h)
+	if err != nil {
+		return nil, errors.Join(&fileError{f.Record, err}, r.file.Close())
+	}
+	return r, nil
+}
+
+// choose finds the functions that are to be recorded.
+func (r *recorder) choose(f *RecordFlags, plan *job.Job) error {
+	var steps []string
+	functions := 0
+	add := func(step string, all ...*job.Function) error {
+		steps = append(steps, step)
+		if f.RecordStep != "" && step != f.RecordStep {
+			return nil
+		}
+		functions += len(all)
+		for _, function := range all {
+			key, reads, err := keyRow(f.RecordKey, function)
+			if err != nil {
+				return fmt.Errorf("--record-key: the key of %s is (%s): %w", function.Name, strings.Join(function.Key.Names(), ", "), err)
+			}
+			if reads {
+				r.of[function] = recorded{step, key}
+			}
+		}
+		return nil
+	}
+	for _, s := range plan.Sources {
+		if s.Timestamp != nil {
+			if err := add(s.Name, s.Timestamp); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range plan.Steps {
+		if err := add(s.Name, s.Functions...); err != nil {
+			return err
+		}
+	}
+	return r.chosen(f, functions, steps)
+}
+
+// chosen says why there is nothing to record, if that is so.
+func (r *recorder) chosen(f *RecordFlags, functions int, steps []string) error {
+	switch near := stream.Nearest(f.RecordStep, steps); {
+	case functions == 0 && f.RecordStep == "":
+		return errors.New("--record: the job has no functions of modules")
+	case functions == 0 && near != "" && near != f.RecordStep:
+		return fmt.Errorf("--record-step: there is no step %s with functions of modules; did you mean %s?", f.RecordStep, near)
+	case functions == 0:
+		return fmt.Errorf("--record-step: there is no step %s with functions of modules; steps are %s", f.RecordStep, strings.Join(steps, ", "))
+	case len(r.of) == 0:
+		return errors.New("--record-key: no function reads its key, that is, has `key` in its manifest, so that calls cannot be told by it; use --record-sample")
+	}
+	return nil
+}
+
+// keyRow is the key that a function is recorded for, nil for all; reads is false if it does
+// not read its key.
+func keyRow(text string, f *job.Function) (key stream.Row, reads bool, err error) {
+	if text == "" {
+		return nil, true, nil
+	}
+	if f.Key == nil {
+		return nil, false, nil
+	}
+	d, err := json.NewDecoder(f.Key, f.Key)
+	if err != nil {
+		return nil, false, err
+	}
+	w := stream.NewRowWriter(f.Key)
+	w.BeginIn(nil, stream.Insert)
+	if err := d.Decode([]byte(text), w); err != nil {
+		return nil, false, err
+	}
+	columns := make([]int, f.Key.Len())
+	for i := range columns {
+		columns[i] = i
+	}
+	// In the order of the columns, whatever that of the JSON is: keys are compared by bytes.
+	return stream.NewProjection(f.Key, columns).AppendTo(nil, w.Row(), stream.Insert), true, nil
+}
+
+// wrap has the calls of an instance recorded, if its function is.
+func (r *recorder) wrap(i guest.Instance, f *job.Function) (guest.Instance, error) {
+	if r == nil {
+		return i, nil
+	}
+	of, ok := r.of[f]
+	if !ok {
+		return i, nil
+	}
+	declared := f.Module.Manifest.GetFunctions()[f.Index]
+	text, err := protojson.Marshal(&abi.Manifest{AbiVersion: abi.Version, Functions: []*abi.Function{declared}})
+	if err != nil {
+		return nil, err
+	}
+	return r.w.Wrap(i, recording.Function{
+		Step: of.step, Module: f.Module.Name, Name: f.Name, Role: f.Role, Index: f.Index, Manifest: string(text),
+	}, of.key), nil
+}
+
+// close ends the recording, and says what became of it.
+func (r *recorder) close(tell func(format string, args ...any)) error {
+	if r == nil {
+		return nil
+	}
+	calls := r.w.Calls()
+	if err := errors.Join(r.w.Close(), r.file.Close()); err != nil {
+		return &fileError{r.path, err}
+	}
+	tell("recorded %s calls in %s; see wasmstream replay %s\n", grouped(int64(calls)), shownPath(r.path), shownPath(r.path))
+	return nil
+}

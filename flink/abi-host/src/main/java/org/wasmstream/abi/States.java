@@ -1,0 +1,104 @@
+package org.wasmstream.abi;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** List, map and broadcast states in memory, as simple as they can be. */
+final class States implements StateCalls {
+  private record Place(int owner, int state) {}
+
+  private final boolean[] lists;
+  private final boolean[] broadcast;
+  private final Map<Place, TreeMap<byte[], byte[]>> maps = new HashMap<>();
+  private final Map<Place, List<byte[]>> elements = new HashMap<>();
+  /** Whose states the ops of the frame have. */
+  List<Integer> owners = List.of();
+
+  /** Makes the states that a function's manifest has, each a map of its JSON. */
+  States(List<Object> states) {
+    lists = new boolean[states.size()];
+    broadcast = new boolean[states.size()];
+    for (int i = 0; i < lists.length; i++) {
+      Map<?, ?> state = (Map<?, ?>) states.get(i);
+      lists[i] = "list".equals(state.get("kind"));
+      broadcast[i] = "broadcast".equals(state.get("scope"));
+    }
+  }
+
+  /** What a state of an owner holds: pairs of key and value. */
+  List<byte[][]> entries(int owner, int state) {
+    List<byte[][]> all = new ArrayList<>();
+    Place place = new Place(owner, state);
+    elements.getOrDefault(place, List.of()).forEach(value -> all.add(new byte[][] {new byte[0], value}));
+    maps.getOrDefault(place, new TreeMap<>(Arrays::compareUnsigned)).forEach((key, value) -> all.add(new byte[][] {key, value}));
+    return all;
+  }
+
+  private Place place(int op, int state) throws GuestFault {
+    if (state < 0 || state >= lists.length || op < 0 || op >= owners.size()) {
+      throw new GuestFault(Abi.Fault.BAD_STATE, "a call on state " + state + " for op " + op);
+    }
+    return new Place(broadcast[state] ? 0 : owners.get(op), state);
+  }
+
+  private TreeMap<byte[], byte[]> map(Place place) {
+    return maps.computeIfAbsent(place, p -> new TreeMap<>(Arrays::compareUnsigned));
+  }
+
+  @Override
+  public byte[] get(int op, int state, byte[] key) throws GuestFault {
+    return map(place(op, state)).get(key);
+  }
+
+  @Override
+  public void put(int op, int state, byte[] key, byte[] value) throws GuestFault {
+    Place place = place(op, state);
+    if (lists[state]) {
+      elements.computeIfAbsent(place, p -> new ArrayList<>()).add(value);
+    } else {
+      map(place).put(key, value);
+    }
+  }
+
+  @Override
+  public void delete(int op, int state, byte[] key) throws GuestFault {
+    Place place = place(op, state);
+    if (key.length > 0) {
+      map(place).remove(key);
+      return;
+    }
+    maps.remove(place);
+    elements.remove(place);
+  }
+
+  @Override
+  public int scan(int op, int state, byte[] after, byte[] into) throws GuestFault {
+    Place place = place(op, state);
+    ByteBuffer to = Frame.view(into);
+    long position = 0;
+    for (byte[][] entry : entries(place.owner, state)) {
+      byte[] key = entry[0];
+      if (lists[state]) {
+        key = new byte[8];
+        Frame.view(key).putLong(++position);
+        if (after.length == 8 && position <= Frame.view(after).getLong()) {
+          continue;
+        }
+      } else if (after.length > 0 && Arrays.compareUnsigned(key, after) <= 0) {
+        continue;
+      }
+      int size = 8 + Frame.align(key.length) + Frame.align(entry[1].length);
+      if (size > to.remaining()) {
+        return to.position() == 0 ? -size : to.position();
+      }
+      to.putInt(key.length).putInt(entry[1].length);
+      to.put(Arrays.copyOf(key, Frame.align(key.length))).put(Arrays.copyOf(entry[1], Frame.align(entry[1].length)));
+    }
+    return to.position();
+  }
+}

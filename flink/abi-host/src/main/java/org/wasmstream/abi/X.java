@@ -1,1 +1,0 @@
-package org.wasmstream.abi; class X {}

@@ -1,0 +1,224 @@
+package wasmstream
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+)
+
+// NoTime is the event time of a record without one, and the watermark before the first.
+const NoTime = math.MinInt64
+
+// Domain is that of a timer.
+type Domain uint32
+
+// The domains of timers.
+const (
+	EventTime      Domain = 0
+	ProcessingTime Domain = 1
+)
+
+// Decision is what a trigger decides.
+type Decision uint32
+
+// The decisions of triggers.
+const (
+	Continue     Decision = 0
+	Fire         Decision = 1
+	Purge        Decision = 2
+	FireAndPurge Decision = 3
+)
+
+// Op is one thing that is asked of a function: what it is about, and what may be done. It is good until the function that
+// got it returns. Which of it there is depends on the role.
+type Op struct {
+	frame
+	index, kind    uint32
+	slot, row, arg uint32
+	of             *base
+	// pending is the schema of the row that was begun last, if it is not in the effects yet, and what effect it is for.
+	pending                 *schema
+	pendingKind, pendingAux uint32
+}
+
+// current is the op at hand: one for all, since a call is one goroutine's.
+var current Op
+
+// perform performs a frame's ops one after another.
+func (m *machine) perform(f Function, fr frame) {
+	o, b := &current, f.common()
+	o.frame, o.of, o.pending = fr, b, nil
+	if fr.stride == 0 {
+		m.beginSlots(&o.frame)
+	}
+	op := fr.ops
+	for i := uint32(0); i < fr.count && !m.tooLarge; i++ {
+		kindSlot, rowArg := *(*uint64)(op), *(*uint64)(unsafe.Add(op, raw.OpAtRow))
+		o.index, o.kind, o.slot = i, uint32(kindSlot)&0xFFFF, uint32(kindSlot>>32)
+		o.row, o.arg = uint32(rowArg), uint32(rowArg>>32)
+		if o.kind == raw.OpOpen {
+			b.opened(o)
+		} else {
+			f.op(o)
+		}
+		if o.pending != nil {
+			o.finish()
+		}
+		op = unsafe.Add(op, raw.OpBytes)
+	}
+	if fr.stride == 0 && fr.slotsCount > 0 && !m.tooLarge {
+		o.endSlots(b.slots)
+	}
+}
+
+// in is the op's row.
+func (o *Op) in(s *schema) Row { return o.rowAt(o.row, s) }
+
+// rowAt is a row of the frame; missing at 0.
+func (o *Op) rowAt(offset uint32, s *schema) Row {
+	if offset == 0 {
+		return Row{}
+	}
+	return Row{base: unsafe.Add(o.base, offset), checks: allow(s, false)}
+}
+
+// number reads a field of the context.
+func (o *Op) number(at uintptr, bytes uint32) int64 {
+	if raw.Checked {
+		o.checkContext(bytes)
+	}
+	return *(*int64)(unsafe.Add(o.base, uintptr(o.arg)+at))
+}
+
+// Time is the record's event time; of a timer, its time.
+func (o *Op) Time() int64 { return o.number(raw.ContextAtTime, raw.ContextRecordBytes) }
+
+// Watermark is how far event time has come.
+func (o *Op) Watermark() int64 { return o.number(raw.ContextAtWatermark, raw.ContextRecordBytes) }
+
+// Clock is the processing time: there is no other clock.
+func (o *Op) Clock() int64 { return o.number(raw.ContextAtClock, raw.ContextRecordBytes) }
+
+// Key is the key, of the columns that the function declares as Key.
+func (o *Op) Key() Row {
+	return o.rowAt(uint32(o.number(raw.ContextAtKey, raw.ContextKeyedBytes)), o.of.key)
+}
+
+// Domain is that of the timer that is due.
+func (o *Op) Domain() Domain { return Domain(o.detail()) }
+
+func (o *Op) detail() uint32 {
+	return uint32(o.number(raw.ContextAtKey, raw.ContextKeyedBytes) >> 32)
+}
+
+// Start is the window's first millisecond.
+func (o *Op) Start() int64 { return o.number(raw.ContextAtStart, raw.ContextWindowBytes) }
+
+// End is the millisecond behind the window's last.
+func (o *Op) End() int64 { return o.number(raw.ContextAtEnd, raw.ContextWindowBytes) }
+
+// Last is the window's last millisecond; of a global window the greatest int64.
+func (o *Op) Last() int64 { return o.End() - 1 }
+
+// Len is the number of elements; of OnMerge that of the merged windows.
+func (o *Op) Len() int { return int(o.number(raw.ContextAtList, raw.ContextGroupBytes) >> 32) }
+
+// Element is an element of a window or group: elements are in order of arrival.
+type Element struct {
+	// Row is the record, Time its event time.
+	Row  Row
+	Time int64
+	// Second is whether it is of the second input.
+	Second bool
+}
+
+// Element returns element i.
+func (o *Op) Element(i int) Element {
+	at := unsafe.Add(o.base, uint32(o.number(raw.ContextAtList, raw.ContextGroupBytes))+uint32(i)*raw.ElementBytes)
+	s, input := o.of.input, *(*uint32)(unsafe.Add(at, raw.ElementAtInput))
+	if input != 0 {
+		s = o.of.second
+	}
+	return Element{Row: o.rowAt(*(*uint32)(unsafe.Add(at, raw.ElementAtRow)), s), Time: *(*int64)(at), Second: input != 0}
+}
+
+// effect begins an effect with a zeroed payload.
+func (o *Op) effect(kind, aux uint32, size int) unsafe.Pointer {
+	if o.pending != nil {
+		o.finish()
+	}
+	if raw.Checked {
+		o.checkEffect(kind)
+	}
+	at := guest.reserve(raw.EffectBytes + pad8(size))
+	*(*uint64)(at) = uint64(kind) | uint64(o.index)<<32
+	*(*uint64)(unsafe.Add(at, raw.EffectAtLength)) = uint64(size) | uint64(aux)<<32
+	return unsafe.Add(at, raw.EffectBytes)
+}
+
+func (o *Op) effectOf(kind, aux uint32, payload []byte) {
+	copy(unsafe.Slice((*byte)(o.effect(kind, aux, len(payload))), len(payload)), payload)
+}
+
+func (o *Op) effectOfTime(kind, aux uint32, time int64) {
+	*(*int64)(o.effect(kind, aux, 8)) = time
+}
+
+// Emit begins a row of an output, 0 the main one: zeroed, without nulls, to be filled in before anything else is done.
+func (o *Op) Emit(output int) Row {
+	return o.begin(raw.EffectEmit, uint32(output), o.of.outputs[output])
+}
+
+// begin begins a row as an effect's payload: in its place if it is of fixed width, else in a scratch.
+func (o *Op) begin(kind, aux uint32, s *schema) Row {
+	if !s.variable {
+		return Row{base: o.effect(kind, aux, s.fixedBytes), checks: allow(s, true)}
+	}
+	if o.pending != nil {
+		o.finish()
+	}
+	o.pending, o.pendingKind, o.pendingAux = s, kind, aux
+	return s.blank()
+}
+
+// finish writes the row that was begun last.
+func (o *Op) finish() {
+	s := o.pending
+	o.pending = nil
+	row := Row{base: unsafe.Pointer(unsafe.SliceData(s.scratch)), checks: allow(s, false)}
+	size := s.sizeOf(row)
+	s.copyTo(o.effect(o.pendingKind, o.pendingAux, size), size, row)
+}
+
+// SetTimer sets a timer of the key or window.
+func (o *Op) SetTimer(domain Domain, time int64) {
+	o.effectOfTime(raw.EffectSetTimer, uint32(domain), time)
+}
+
+// DeleteTimer deletes that timer, if it is set.
+func (o *Op) DeleteTimer(domain Domain, time int64) {
+	o.effectOfTime(raw.EffectDeleteTimer, uint32(domain), time)
+}
+
+// SendWatermark has a watermark follow the record: of a TimestampAssigner.
+func (o *Op) SendWatermark(time int64) { o.effectOfTime(raw.EffectWatermark, 0, time) }
+
+// Assign assigns the record to a window: of an Assigner.
+func (o *Op) Assign(start, end int64) {
+	payload := o.effect(raw.EffectAssign, 0, 16)
+	*(*int64)(payload) = start
+	*(*int64)(unsafe.Add(payload, 8)) = end
+}
+
+// Evict takes element i out of the window; in rising order: of an Evictor.
+func (o *Op) Evict(i int) { o.effect(raw.EffectEvict, uint32(i), 0) }
+
+// VisitKeys has OnKey called for each key that has state: of OnBroadcast.
+func (o *Op) VisitKeys() { o.effect(raw.EffectVisitKeys, 0, 0) }
+
+func (o *Op) decide(d Decision) {
+	if d != Continue {
+		o.effect(raw.EffectDecide, uint32(d), 0)
+	}
+}

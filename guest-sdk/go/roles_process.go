@@ -1,0 +1,127 @@
+package wasmstream
+
+import "github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+
+// Process is a function with state and timers of each key.
+type Process struct {
+	// Name, Doc, Input, Output, Outputs, Parameters and Open are as those of FlatMap.
+	Name, Doc     string
+	Input, Output Columns
+	Outputs       []Output
+	States        []State
+	Parameters    []Parameter
+	Open          func(*Opening)
+	// Key is the columns of the key, if the function reads it.
+	Key Columns
+	// OnRecord and OnTimer use states, set timers and emit. OnTimer is optional.
+	OnRecord func(o *Op, in Row)
+	OnTimer  func(o *Op)
+
+	base
+}
+
+func (f *Process) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "process", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Input, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
+	f.needs(f.OnRecord != nil)
+}
+
+func (f *Process) op(o *Op) {
+	switch o.kind {
+	case raw.OpOnRecord:
+		f.OnRecord(o, o.in(f.input))
+	case raw.OpOnTimer:
+		if f.OnTimer != nil {
+			f.OnTimer(o)
+		}
+	default:
+		f.unknown()
+	}
+}
+
+// CoProcess is a Process with two inputs, whose records of one key share its states.
+type CoProcess struct {
+	// Name, Doc, Output, Outputs, States, Parameters, Open and Key are as those of Process; Input and Second are the columns of
+	// the inputs, or Any.
+	Name, Doc             string
+	Input, Second, Output Columns
+	Outputs               []Output
+	States                []State
+	Parameters            []Parameter
+	Open                  func(*Opening)
+	Key                   Columns
+	// OnRecord is for records of the first input, OnSecond for those of the second. OnTimer is optional.
+	OnRecord, OnSecond func(o *Op, in Row)
+	OnTimer            func(o *Op)
+
+	base
+}
+
+func (f *CoProcess) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "co-process", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Input, second: f.Second, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
+	f.needs(f.OnRecord != nil, f.OnSecond != nil)
+}
+
+func (f *CoProcess) op(o *Op) {
+	switch o.kind {
+	case raw.OpOnRecord:
+		f.OnRecord(o, o.in(f.input))
+	case raw.OpOnSecond:
+		f.OnSecond(o, o.in(f.second))
+	case raw.OpOnTimer:
+		if f.OnTimer != nil {
+			f.OnTimer(o)
+		}
+	default:
+		f.unknown()
+	}
+}
+
+// BroadcastProcess is a Process with a second input that each task gets all of.
+type BroadcastProcess struct {
+	// Name, Doc, Input, Second, Output, Outputs, States, Parameters, Open and Key are as those of CoProcess. States may be of the
+	// scope Broadcast.
+	Name, Doc             string
+	Input, Second, Output Columns
+	Outputs               []Output
+	States                []State
+	Parameters            []Parameter
+	Open                  func(*Opening)
+	Key                   Columns
+	// OnRecord is for records of the first input, with a key. It only reads broadcast state.
+	OnRecord func(o *Op, in Row)
+	// OnBroadcast is for broadcast records, without a key: it alone changes broadcast state, and what it does must not depend
+	// on anything but the records.
+	OnBroadcast func(o *Op, in Row)
+	// OnKey is for each key that has state, after VisitKeys, with the record of that OnBroadcast. Optional, as is OnTimer.
+	OnKey   func(o *Op, in Row)
+	OnTimer func(o *Op)
+
+	base
+}
+
+func (f *BroadcastProcess) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "broadcast-process", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Input, second: f.Second, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
+	f.needs(f.OnRecord != nil, f.OnBroadcast != nil)
+}
+
+func (f *BroadcastProcess) op(o *Op) {
+	switch o.kind {
+	case raw.OpOnRecord:
+		f.OnRecord(o, o.in(f.input))
+	case raw.OpOnBroadcast:
+		f.OnBroadcast(o, o.in(f.second))
+	case raw.OpOnKey:
+		if f.OnKey != nil {
+			f.OnKey(o, o.in(f.second))
+		}
+	case raw.OpOnTimer:
+		if f.OnTimer != nil {
+			f.OnTimer(o)
+		}
+	default:
+		f.unknown()
+	}
+}

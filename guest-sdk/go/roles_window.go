@@ -1,0 +1,232 @@
+package wasmstream
+
+import "github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+
+// Reduce combines records into one of their own schema.
+type Reduce struct {
+	// Name, Doc, Parameters and Open are as those of Map; Input is the columns of the records, and of the result.
+	Name, Doc  string
+	Input      Columns
+	Parameters []Parameter
+	Open       func(*Opening)
+	// Reduce combines what there is, which begins as the first record, with another record.
+	Reduce func(o *Op, acc, in Row)
+
+	base
+}
+
+func (f *Reduce) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "reduce", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Input})
+	f.needs(f.Reduce != nil)
+	f.slots = []*schema{f.input}
+}
+
+func (f *Reduce) op(o *Op) {
+	if o.kind != raw.OpReduce {
+		f.unknown()
+	}
+	f.Reduce(o, Row{base: o.edit(o.slot, f.input), checks: allow(f.input, true)}, o.in(f.input))
+}
+
+// Apply makes rows of what is in a window: a window function.
+type Apply struct {
+	// Name, Doc, Output, Outputs, Parameters and Open are as those of FlatMap. Input is the columns of the records, or behind
+	// an aggregate those of its result.
+	Name, Doc     string
+	Input, Output Columns
+	Outputs       []Output
+	States        []State
+	Parameters    []Parameter
+	Open          func(*Opening)
+	// Key is the columns of the key, if the function reads it.
+	Key Columns
+	// Apply emits. Behind an aggregate in is its result; without one it is missing, and the op has the elements.
+	Apply func(o *Op, in Row)
+	// Clear is for when the window is over; its states go by themselves. Optional.
+	Clear func(o *Op)
+
+	base
+}
+
+func (f *Apply) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "apply", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Input, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
+	f.needs(f.Apply != nil)
+}
+
+func (f *Apply) op(o *Op) {
+	switch o.kind {
+	case raw.OpOnWindow:
+		f.Apply(o, o.in(f.input))
+	case raw.OpClear:
+		if f.Clear != nil {
+			f.Clear(o)
+		}
+	default:
+		f.unknown()
+	}
+}
+
+// Assigner says which windows a record belongs to.
+type Assigner struct {
+	// Name, Doc, Input, Parameters and Open are as those of Map; Input is nil if it does not look at the record.
+	Name, Doc  string
+	Input      Columns
+	Parameters []Parameter
+	Open       func(*Opening)
+	// Merges: windows that overlap or touch become one.
+	Merges bool
+	// ProcessingTime: windows are of processing time.
+	ProcessingTime bool
+	// Assign calls the op's Assign for each window.
+	Assign func(o *Op, in Row)
+
+	base
+}
+
+func (f *Assigner) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "assigner", open: f.Open, with: f.Parameters, merges: f.Merges, processingTime: f.ProcessingTime}
+	f.bind(schemas{input: f.Input})
+	f.needs(f.Assign != nil)
+}
+
+func (f *Assigner) op(o *Op) {
+	if o.kind != raw.OpAssign {
+		f.unknown()
+	}
+	f.Assign(o, o.in(f.input))
+}
+
+// Trigger decides when a window fires. Its states are of PerWindow.
+type Trigger struct {
+	// Name, Doc, Input, Parameters and Open are as those of Map; Input is nil if it does not look at records.
+	Name, Doc  string
+	Input      Columns
+	States     []State
+	Parameters []Parameter
+	Open       func(*Opening)
+	// OnElement is for a record that came into the window.
+	OnElement func(o *Op, in Row) Decision
+	// OnEventTime and OnProcessingTime are for timers that are due, whoever set them. Optional.
+	OnEventTime, OnProcessingTime func(o *Op) Decision
+	// OnMerge takes in the states of windows that became this one: ValueState.Merged. Without it the trigger does not do
+	// for windows that merge.
+	OnMerge func(o *Op)
+	// Clear deletes what timers the trigger set, when the window is over. Optional.
+	Clear func(o *Op)
+
+	base
+}
+
+func (f *Trigger) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "trigger", open: f.Open, with: f.Parameters, merges: f.OnMerge != nil}
+	f.bind(schemas{input: f.Input, states: f.States})
+	f.needs(f.OnElement != nil)
+}
+
+func (f *Trigger) op(o *Op) {
+	switch o.kind {
+	case raw.OpOnElement:
+		o.decide(f.OnElement(o, o.in(f.input)))
+	case raw.OpOnEventTime:
+		if f.OnEventTime != nil {
+			o.decide(f.OnEventTime(o))
+		}
+	case raw.OpOnProcessingTime:
+		if f.OnProcessingTime != nil {
+			o.decide(f.OnProcessingTime(o))
+		}
+	case raw.OpOnMerge:
+		if f.OnMerge != nil {
+			f.OnMerge(o)
+		}
+	case raw.OpClear:
+		if f.Clear != nil {
+			f.Clear(o)
+		}
+	default:
+		f.unknown()
+	}
+}
+
+// Evictor takes elements out of windows.
+type Evictor struct {
+	// Name, Doc, Input, Parameters and Open are as those of Map; Input is nil if it does not look at records.
+	Name, Doc  string
+	Input      Columns
+	Parameters []Parameter
+	Open       func(*Opening)
+	// Evict calls the op's Evict for each element that leaves, before or after the window function.
+	Evict func(o *Op, after bool)
+
+	base
+}
+
+func (f *Evictor) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "evictor", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Input})
+	f.needs(f.Evict != nil)
+}
+
+func (f *Evictor) op(o *Op) {
+	if o.kind != raw.OpEvict {
+		f.unknown()
+	}
+	f.Evict(o, o.detail() != 0)
+}
+
+// Join makes rows of a pair of records.
+type Join struct {
+	// Name, Doc, Output, Parameters and Open are as those of Map; Left and Right are the columns of the inputs, or Any.
+	Name, Doc           string
+	Left, Right, Output Columns
+	Parameters          []Parameter
+	Open                func(*Opening)
+	// Join emits. In an outer join a side may be missing.
+	Join func(o *Op, left, right Row)
+
+	base
+}
+
+func (f *Join) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "join", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Left, second: f.Right, output: f.Output})
+	f.needs(f.Join != nil)
+}
+
+func (f *Join) op(o *Op) {
+	if o.kind != raw.OpOnPair {
+		f.unknown()
+	}
+	f.Join(o, o.in(f.input), o.second(f.base.second))
+}
+
+// CoGroup makes rows of what two inputs have in a window.
+type CoGroup struct {
+	// Name, Doc, Output, Outputs, Parameters and Open are as those of FlatMap; Left and Right as those of Join.
+	Name, Doc           string
+	Left, Right, Output Columns
+	Outputs             []Output
+	Parameters          []Parameter
+	Open                func(*Opening)
+	// Key is the columns of the key, if the function reads it.
+	Key Columns
+	// CoGroup emits. The op has the elements of both.
+	CoGroup func(o *Op)
+
+	base
+}
+
+func (f *CoGroup) prepare() {
+	f.base = base{name: f.Name, doc: f.Doc, role: "co-group", open: f.Open, with: f.Parameters}
+	f.bind(schemas{input: f.Left, second: f.Right, output: f.Output, named: f.Outputs, key: f.Key})
+	f.needs(f.CoGroup != nil)
+}
+
+func (f *CoGroup) op(o *Op) {
+	if o.kind != raw.OpOnGroup {
+		f.unknown()
+	}
+	f.CoGroup(o)
+}

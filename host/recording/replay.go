@@ -1,0 +1,252 @@
+package recording
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/abi/conform"
+	"github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/sandbox"
+)
+
+// Difference is how a call went this time, where that is not as it was recorded.
+type Difference struct {
+	Step     string `json:"step"`
+	Function string `json:"function"` // module.function
+	Instance int    `json:"instance"`
+	Call     uint64 `json:"call"`
+	// Was and Is are how the call ended, if that differs; empty: it did not.
+	Was string `json:"was,omitempty"`
+	Is  string `json:"is,omitempty"`
+	// Parts are the ops and slots that differ.
+	Parts []Part `json:"parts,omitempty"`
+}
+
+// Part is an op, or a slot after all ops, that differs.
+type Part struct {
+	Op   *int     `json:"op,omitempty"`
+	Slot *int     `json:"slot,omitempty"`
+	Ask  string   `json:"asked,omitempty"` // what the op was
+	Was  []string `json:"was"`
+	Is   []string `json:"is"`
+}
+
+// Player replays the calls of a function on an instance.
+type Player struct {
+	f        *Function
+	i        guest.Instance
+	index    uint32
+	was, is  *conform.Rows
+	answers  answers
+	frame    []byte // of the call at hand, as it is now
+	restarts bool   // the instance died at the call before
+}
+
+// NewPlayer opens the function, which has that index in the instance's module, as it was
+// opened when it was recorded. A Difference tells of another answer to that.
+func NewPlayer(f *Function, i guest.Instance, index uint32, now *abi.Function) (*Player, *Difference, error) {
+	then, err := f.declared()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, part := range []struct {
+		name string
+		same bool
+	}{
+		{"role", then.GetRole() == now.GetRole()},
+		{"input", then.GetInput().Text() == now.GetInput().Text() && then.GetInput().GetAny() == now.GetInput().GetAny()},
+		{"second input", then.GetSecondInput().Text() == now.GetSecondInput().Text()},
+		{"accumulator", then.GetAccumulator().Text() == now.GetAccumulator().Text()},
+		{"parameters", sameParameters(then, now)},
+		{"states", sameStates(then, now)},
+	} {
+		if !part.same {
+			return nil, nil, fmt.Errorf("the %s of %s.%s is another now: its calls cannot be replayed", part.name, f.Module, f.Name)
+		}
+	}
+	p := &Player{f: f, i: i, index: index}
+	if p.was, err = conform.RowsOf(then); err != nil {
+		return nil, nil, err
+	}
+	if p.is, err = conform.RowsOf(now); err != nil {
+		return nil, nil, err
+	}
+	if of, ok := i.(callsStates); ok {
+		of.CallStates(&p.answers)
+	}
+	return p.open()
+}
+
+// open opens the function and compares the schemas that it answers.
+func (p *Player) open() (*Player, *Difference, error) {
+	if err := p.was.Opened(p.f.Open, p.f.Opened); err != nil {
+		return nil, nil, fmt.Errorf("the opening of %s.%s: %w", p.f.Module, p.f.Name, err)
+	}
+	effects, err := p.i.Open(p.index, p.f.Open)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := p.difference(&Call{})
+	p.compareEffects(d, p.f.Open, p.f.Opened, effects, nil, nil)
+	if err := p.is.Opened(p.f.Open, effects); err != nil {
+		return nil, nil, err
+	}
+	return p, d.orNil(), nil
+}
+
+func (p *Player) difference(c *Call) *Difference {
+	return &Difference{Step: p.f.Step, Function: p.f.Module + "." + p.f.Name, Instance: p.f.Instance, Call: c.Number}
+}
+
+func (d *Difference) orNil() *Difference {
+	if d.Is == "" && len(d.Parts) == 0 {
+		return nil
+	}
+	return d
+}
+
+// Replay makes a call again; nil: all is as it was.
+func (p *Player) Replay(c *Call) (*Difference, error) {
+	if p.restarts {
+		if err := p.i.Rebuild(); err != nil {
+			return nil, err
+		}
+		p.restarts = false
+	}
+	if _, err := abi.ReadHeader(c.Frame); err != nil {
+		return nil, fmt.Errorf("call %d of %s.%s: %w", c.Number, p.f.Module, p.f.Name, err)
+	}
+	p.answers.begin(c)
+	effects, err := p.perform(c.Frame)
+	var fault *sandbox.Fault
+	p.restarts = errors.As(err, &fault)
+	is, err := outcome(err)
+	if err != nil {
+		return nil, err
+	}
+	d := p.difference(c)
+	was := ended(c.Outcome, c.Fault, c.Message)
+	if was != is {
+		d.Was, d.Is = was, is
+		if p.answers.missing != "" {
+			d.Is = "it asks for a state in a way that the recording has no answer to: " + p.answers.missing
+		}
+		return d, nil
+	}
+	if c.Outcome != Answered {
+		return nil, nil
+	}
+	p.compareEffects(d, c.Frame, c.Effects, effects, c.States, p.answers.asked)
+	p.compareSlots(d, c, effects)
+	return d.orNil(), nil
+}
+
+// perform has a frame performed, as a host would: in halves where it is too large for the
+// guest.
+func (p *Player) perform(frame []byte) (effects []byte, err error) {
+	h, err := abi.ReadHeader(frame)
+	if err != nil {
+		return nil, err
+	}
+	p.frame = append(p.frame[:0], frame...)
+	return p.part(nil, h, 0, int(h.Ops))
+}
+
+// part performs ops from..to of the frame, and appends their effects.
+func (p *Player) part(effects []byte, h abi.Header, from, to int) ([]byte, error) {
+	err := p.once(&effects, h, from, to)
+	var large *sandbox.TooLargeError
+	if err == nil || !errors.As(err, &large) || to-from < 2 {
+		return effects, err
+	}
+	middle := from + (to-from)/2
+	if effects, err = p.part(effects, h, from, middle); err != nil {
+		return nil, err
+	}
+	return p.part(effects, h, middle, to)
+}
+
+// once performs ops from..to in one call. They stay where they are in the frame: its header
+// says where ops begin. What they did to slots is there for the ops that follow.
+func (p *Player) once(effects *[]byte, h abi.Header, from, to int) error {
+	h.OpsOffset, h.Ops, h.Total = h.OpsOffset+uint32(from*abi.OpBytes), uint32(to-from), uint32(len(p.frame))
+	abi.PutHeader(p.frame, h)
+	room, pointer, err := p.i.In(len(p.frame))
+	if err != nil {
+		return err
+	}
+	copy(room, p.frame)
+	p.answers.from = uint32(from)
+	part, err := p.i.Call(p.index, pointer, len(p.frame))
+	if err != nil {
+		return err
+	}
+	if h.Stride > 0 {
+		copy(p.frame[h.SlotsOffset:], slotsOf(p.i.Frame()))
+	}
+	at := len(*effects)
+	*effects = append(*effects, part...)
+	list := abi.ReadEffects(part, to-from)
+	for e, ok := list.Next(); ok; e, ok = list.Next() {
+		binary.LittleEndian.PutUint32((*effects)[at+abi.EffectAtOp:], e.Op+uint32(from))
+		at += abi.EffectBytes + abi.Align(len(e.Payload))
+		if e.Kind == abi.EffectSetSlot && h.Stride == 0 && e.Aux < h.Slots {
+			abi.PutSlotEntry(p.frame, int(h.SlotsOffset+e.Aux*abi.SlotEntryBytes), uint32(len(p.frame)), uint32(len(e.Payload)))
+			p.frame = append(p.frame, e.Payload...)
+			p.frame = append(p.frame, make([]byte, abi.Align(len(e.Payload))-len(e.Payload))...)
+		}
+	}
+	return nil
+}
+
+// outcome says how a call ended; an error that is not the guest's doing stays one.
+func outcome(err error) (string, error) {
+	var fault *sandbox.Fault
+	var large *sandbox.TooLargeError
+	switch {
+	case err == nil:
+		return ended(Answered, 0, ""), nil
+	case errors.As(err, &fault):
+		return ended(Faulted, fault.Kind, fault.Message), nil
+	case errors.As(err, &large):
+		return ended(TooLarge, 0, large.Reason), nil
+	}
+	return "", err
+}
+
+func ended(outcome uint8, kind abi.FaultKind, message string) string {
+	switch outcome {
+	case Answered:
+		return "answered"
+	case TooLarge:
+		return "too large: " + message
+	}
+	return "fault " + kind.String() + ": " + message
+}
+
+func sameParameters(a, b *abi.Function) bool {
+	if len(a.GetParameters()) != len(b.GetParameters()) {
+		return false
+	}
+	for i, p := range a.GetParameters() {
+		if q := b.GetParameters()[i]; p.GetName() != q.GetName() || p.GetType() != q.GetType() {
+			return false
+		}
+	}
+	return true
+}
+
+func sameStates(a, b *abi.Function) bool {
+	if len(a.GetStates()) != len(b.GetStates()) {
+		return false
+	}
+	for i, s := range a.GetStates() {
+		t := b.GetStates()[i]
+		if s.GetKind() != t.GetKind() || s.ScopeOrDefault() != t.ScopeOrDefault() || s.GetKey().Text() != t.GetKey().Text() || s.GetValue().Text() != t.GetValue().Text() {
+			return false
+		}
+	}
+	return true
+}
