@@ -205,6 +205,8 @@ func work(f *job.Function, o *guesttest.Op, n, by int64) {
 			k := f.Inputs[0].Schema.Column(1)
 			o.Emit(1, rowOf(f.Outputs[1].Schema, string(k.Bytes(o.Row)), n))
 		}
+	case "when":
+		o.EventTime(n * by)
 	case "bucket":
 		o.Emit(0, rowOf(f.Result(), "key", n%3))
 	}
