@@ -20,7 +20,7 @@ func (s *Scenario) Run(o Options) Result {
 	if err != nil {
 		return s.refused(err, &o)
 	}
-	b, err := s.bind(plan, &o)
+	b, err := s.bind(plan, modules, &o)
 	if err != nil {
 		return s.wrong(err)
 	}
