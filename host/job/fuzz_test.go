@@ -212,6 +212,14 @@ func checkJoin(t *testing.T, s *Step) {
 		t.Fatalf("step %s: keys of %v and %v", s.Name, l, r)
 	}
 	var want []string
+	for _, f := range s.Functions {
+		if f.Role == abi.RoleJoin || f.Role == abi.RoleCoGroup { // it makes the rows
+			if !s.Output.Equal(f.Result()) {
+				t.Fatalf("step %s puts out %s, and its function %s", s.Name, s.Output, f.Result())
+			}
+			return
+		}
+	}
 	for i, side := range sides {
 		for _, name := range side.Input.Project(side.Output).Names() {
 			want = append(want, []string{"left_", "right_"}[i]+name)
