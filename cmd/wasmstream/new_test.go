@@ -103,3 +103,67 @@ func TestNewFunctionRefuses(t *testing.T) {
 		run(t, folder, append([]string{"new", "function"}, strings.Fields(args)...)...).expect(t, 2, want)
 	}
 }
+
+// TestExamplesOfRoles: what the SDKs' pages show of each role stands in the templates, which TestNewFunction builds and
+// runs.
+func TestExamplesOfRoles(t *testing.T) {
+	for language := range offered {
+		_, blocks := document(t, "guest-sdk/"+language+"/README.md")
+		shown := map[string]bool{}
+		for _, b := range blocks {
+			for _, role := range abi.Roles {
+				template, err := readTemplate(role)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source := strings.NewReplacer("NAME", "example", "IDENT", "example").Replace(section(template, language))
+				if b.language == language && strings.Contains(unindented(source), unindented(strings.Join(b.lines, "\n"))) {
+					shown[role] = true
+				}
+			}
+		}
+		for _, role := range abi.Roles {
+			if !shown[role] {
+				t.Errorf("guest-sdk/%s/README.md shows nothing of %s that is in its template", language, role)
+			}
+		}
+	}
+}
+
+// unindented is a text whose lines begin where they say something.
+func unindented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestFirstExamples builds the whole functions that the SDKs' pages begin with.
+func TestFirstExamples(t *testing.T) {
+	for language, name := range map[string]string{"go": "slow", "c": "names"} {
+		if _, err := exec.LookPath(offered[language]); err != nil {
+			t.Skip("SKIPPED: ", err) // TestNewFunction says so where it must not be
+		}
+		folder := t.TempDir()
+		sdk, err := filepath.Abs(filepath.Join("../../guest-sdk", language))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, folder, "new", "function", name, "--language", language, "--sdk", sdk).expect(t, 0)
+		_, blocks := document(t, "guest-sdk/"+language+"/README.md")
+		for _, b := range blocks {
+			text := strings.Join(b.lines, "\n") + "\n"
+			switch {
+			case strings.Contains(text, "package main"), strings.Contains(text, "#include"):
+				write(t, filepath.Join(folder, name, name+"."+language), text)
+			case b.language == "json":
+				write(t, filepath.Join(folder, name, "manifest.json"), text)
+			}
+		}
+		makeIn(t, filepath.Join(folder, name), name+".wasm")
+		if o := run(t, folder, "module", "inspect", filepath.Join(name, name+".wasm")); !strings.Contains(o.stdout, "limit") {
+			t.Errorf("%s is not what the page shows:\n%s", name, o.stdout)
+		}
+	}
+}

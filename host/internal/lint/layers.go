@@ -62,6 +62,7 @@ var layers = []layer{
 	{"guest-sdk/go", inGuest, 1},
 	{"guest-sdk/go/wasmstreamtest", inGuest, 2},
 	{"udfs/*/go", inGuest, 3},
+	{"udfs/examples/*/go", inGuest, 3},
 }
 
 // forTests are packages that only tests import, wherever they are; they may import anything of ours.
