@@ -10,7 +10,7 @@ import (
 
 // A part's name is the state's index, a big-endian u16, and the row of a map's key, or
 // an element's position, a big-endian u64: so the order of names is the order of
-// entries.
+// entries. That of a slot is the index alone.
 const (
 	indexBytes    = 2
 	positionBytes = 8
