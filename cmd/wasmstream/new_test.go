@@ -12,11 +12,11 @@ import (
 )
 
 // offered are the languages that have templates, with the program that they need beside Go.
-var offered = map[string]string{"go": "go", "c": "clang-19"}
+var offered = map[string]string{"go": "go", "c": "clang-19", "rust": "cargo"}
 
 // TestNewFunction makes a function of each role in each language, and what its Makefile makes: it builds, its cases and
-// its scenario pass, natively and in Wasm, and its job runs. A module in Go takes long to be built and compiled: of most
-// roles in Go only the cases are played, natively.
+// its scenario pass, natively and in Wasm, and its job runs. A module in Go takes long to be compiled, one in Rust to be
+// built: of most roles in these only the cases are played, natively.
 func TestNewFunction(t *testing.T) {
 	for language, program := range offered {
 		for _, role := range abi.Roles {
@@ -35,8 +35,8 @@ func TestNewFunction(t *testing.T) {
 				name := "my-" + role
 				run(t, folder, "new", "function", name, "--language", language, "--role", role, "--sdk", sdk).expect(t, 0)
 				made := filepath.Join(folder, name)
-				if language == "go" && role != abi.RoleMap && role != abi.RoleTrigger && role != abi.RoleProcess {
-					testGo(t, made)
+				if native := natively[language]; native != nil && role != abi.RoleMap && role != abi.RoleTrigger && role != abi.RoleProcess {
+					native(t, made)
 					return
 				}
 				makeIn(t, made, "test")
@@ -50,6 +50,21 @@ func TestNewFunction(t *testing.T) {
 			})
 		}
 	}
+}
+
+// natively are languages whose modules take long to make.
+var natively = map[string]func(t *testing.T, folder string){"go": testGo, "rust": testRust}
+
+// testRust plays the cases natively. What cargo builds is kept together, so that the SDK is compiled once.
+func testRust(t *testing.T, folder string) {
+	t.Helper()
+	target, err := filepath.Abs("../../udfs/build/target")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("cargo", "test", "--quiet", "--offline", "--target-dir", target)
+	cmd.Dir = folder
+	finish(t, context.Background(), cmd).expect(t, 0)
 }
 
 // testGo plays the cases natively.
