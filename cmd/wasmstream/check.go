@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/wasmstream/wasmstream/host/job"
-	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -64,7 +63,7 @@ const statusSound = "ok"
 func (c *CheckCommand) Run(e *Env) error {
 	screen := newScreen(e)
 	e.Log = newLog(screen, e.StderrTerminal, "warn")
-	m := newModules(e, sandbox.Options{CacheDir: c.dir()})
+	m := newModules(e, c.options(e))
 	defer m.Close()
 	plan, err := readJob(e, c.Job, m)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 // Env is what a command gets from the process that it runs in. A test makes one
 // of its own, so no command touches os.Stdout, the clock or a signal by itself.
 type Env struct {
+	Self           string // the program's file, to be started again
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	StdoutTerminal bool // whether Stdout is a terminal

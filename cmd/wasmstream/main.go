@@ -31,6 +31,8 @@ type commandLine struct {
 	New     NewCommands    `cmd:"" help:"Make the folder of a new function."`
 	Replay  ReplayCommand  `cmd:"" help:"Make the calls of a recording again, and show what differs."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
+
+	CompileModule CompileModuleCommand `cmd:"" hidden:""`
 }
 
 const description = "A stream processor with Flink's semantics whose functions are Wasm modules."
@@ -55,7 +57,9 @@ func main() {
 // processEnv is the Env of this process.
 func processEnv() (*Env, func()) {
 	ctx, restore := watchSignals(context.Background())
+	self, _ := os.Executable() // "": nothing can be started
 	return &Env{
+		Self:           self,
 		Stdin:          os.Stdin,
 		Stdout:         os.Stdout,
 		Stderr:         os.Stderr,

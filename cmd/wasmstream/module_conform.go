@@ -56,12 +56,14 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 	found := &conformity{File: c.File, Played: []string{}, Absent: []string{}, Failures: []conformance.Result{}}
 	var offered []string
 	for _, s := range suites {
+		for _, f := range s.Manifest.GetFunctions() {
+			offered = append(offered, f.GetName())
+		}
+	}
+	for _, s := range conformance.Choose(suites, module.Manifest()) {
 		report, err := s.Run(module)
 		if err != nil {
 			return &fileError{c.File, err}
-		}
-		for _, f := range s.Manifest.GetFunctions() {
-			offered = append(offered, f.GetName())
 		}
 		found.add(report)
 	}
@@ -102,7 +104,7 @@ func (c *ConformCommand) load(e *Env) (m testModule, closeAll func() error, err 
 	if err != nil {
 		return m, nil, &exitError{exitBadInput, &fileError{c.File, err}}
 	}
-	engine, err := sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir()})
+	engine, err := sandbox.NewEngine(e.Context, c.options(e))
 	if err != nil {
 		return m, nil, err
 	}
@@ -137,8 +139,8 @@ func (f *conformity) tell(w io.Writer) {
 		if r.Case != "" {
 			fmt.Fprintf(w, ": %s", r.Case)
 		}
-		if r.Fresh {
-			fmt.Fprint(w, ", with a fresh instance for each frame")
+		if r.Way != "" && r.Way != conformance.OneInstance {
+			fmt.Fprintf(w, ", %s", r.Way)
 		}
 		fmt.Fprintln(w)
 		switch {

@@ -84,7 +84,7 @@ func (c *PackCommand) manifest(e *Env, wasm []byte) (*abi.Manifest, error) {
 }
 
 func (c *PackCommand) describe(e *Env, wasm []byte) (*abi.Manifest, error) {
-	m := newModules(e, sandbox.Options{})
+	m := newModules(e, SandboxFlags{CacheDir: cacheOff}.options(e))
 	engine, err := sandbox.NewEngine(context.Background(), m.options)
 	if err != nil {
 		return nil, err

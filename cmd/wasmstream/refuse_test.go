@@ -157,7 +157,7 @@ func invalid(t *testing.T, wasm string) string {
 		size, n := varint.Uvarint([]byte(wasm[at+1:]))
 		next := at + 1 + n + int(size)
 		if wasm[at] == codeSection {
-			return wasm[:next-2] + "\xff" + wasm[next-1:]
+			return wasm[:next-2] + "\x92" + wasm[next-1:]
 		}
 		at = next
 	}

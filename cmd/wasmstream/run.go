@@ -12,7 +12,6 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
-	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/server"
 )
 
@@ -76,7 +75,7 @@ type jobRun struct {
 
 // run reads the job, runs it, and keeps what it came to.
 func (r *jobRun) run(c *RunCommand) (err error) {
-	m := newModules(r.env, sandbox.Options{CacheDir: c.dir()})
+	m := newModules(r.env, c.options(r.env))
 	defer func() { err = errors.Join(err, m.Close()) }()
 	if r.plan, err = readJob(r.env, c.Job, m); err != nil {
 		return err

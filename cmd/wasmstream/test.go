@@ -16,7 +16,6 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/format"
 	formatjson "github.com/wasmstream/wasmstream/host/format/json"
-	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/scenario"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -49,7 +48,9 @@ const scenarioBytesMax = 64 << 20
 // the order of the files.
 func (c *TestCommand) Run(e *Env) error {
 	e.Log = newLog(newScreen(e), e.StderrTerminal, "warn")
-	modules, err := newScenarioModules(e, sandbox.Options{CacheDir: c.dir(), FreshInstance: c.FreshInstance})
+	limits := c.SandboxFlags.options(e)
+	limits.FreshInstance = c.FreshInstance
+	modules, err := newScenarioModules(e, limits)
 	if err != nil {
 		return err
 	}

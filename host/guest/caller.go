@@ -49,6 +49,17 @@ type Framed interface {
 	End(sound bool)
 }
 
+// Fueled is an Instance that counts what calls cost.
+type Fueled interface {
+	// Ops tells how many ops the next frame has, which bounds what it may spend.
+	Ops(n int)
+	// Fuel is what the last call has spent, in units of about one instruction.
+	Fuel() int64
+}
+
+// frameFuel is what a frame is to cost: about a millisecond.
+const frameFuel = 2_000_000
+
 // Options say which function is asked, and what its rows are like.
 type Options struct {
 	Function uint32 // its index in the manifest
@@ -61,7 +72,7 @@ type Options struct {
 	// counts that one was written, even if what stands there is the same.
 	Written bool
 	// OpsMax bounds the ops of a frame, so that a call stays short: guest code cannot be
-	// interrupted. 0 means 8192.
+	// interrupted. 0 means 8192. It is less where ops are seen to cost more fuel.
 	OpsMax int
 	// FrameBytesMax bounds a frame's rows and contexts, 0 means 1 MiB.
 	FrameBytesMax int
@@ -141,8 +152,11 @@ type Caller struct {
 	mergedIn int
 
 	frame  frame
-	failed bool // the last call failed, by the guest's fault
-	faulty int  // the op of the frame that is known to be at fault, -1
+	fueled Fueled  // nil: it does not count
+	perOp  float64 // fuel
+	opsMax int     // of a frame
+	failed bool    // the last call failed, by the guest's fault
+	faulty int     // the op of the frame that is known to be at fault, -1
 }
 
 // NewCaller makes a caller; Open comes before all else.
@@ -156,7 +170,8 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
 	c.framed, _ = role.(Framed)
 	if !o.Written {
-		c.stride = strideOf(o.Slots)
+		c.stride, c.opsMax = strideOf(o.Slots), o.OpsMax
+		c.fueled, _ = instance.(Fueled)
 	}
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
 	c.outputs, c.slots = checkers(o.Outputs), checkers(o.Slots)
@@ -306,9 +321,36 @@ func (l listRange) bytes() int {
 // Len is the number of ops that were added.
 func (c *Caller) Len() int { return len(c.ops) }
 
+// Op is what op i asks, and of which group.
+func (c *Caller) Op(i int) (kind abi.OpKind, group uint32) { return c.ops[i].kind, c.ops[i].group }
+
+// RowOf is the row of op i, of a schema; nil if it has none. It is a view.
+func (c *Caller) RowOf(i int, s *stream.Schema) stream.Row {
+	o := &c.ops[i]
+	if o.row == noRow {
+		return nil
+	}
+	row := stream.Row(c.rows[o.row:])
+	return row[:s.RowBytes(row)]
+}
+
+// ContextOf is the context of op i, nil if it has none, and the key in it, nil if there
+// is none. They are views; the key may be longer than it is.
+func (c *Caller) ContextOf(i int) (*Context, stream.Row) {
+	o := &c.ops[i]
+	if o.context == noContext {
+		return nil, nil
+	}
+	x := &c.contexts[o.context]
+	if x.bytes <= abi.ContextRecordBytes || x.Key == noRow {
+		return x, nil
+	}
+	return x, stream.Row(c.rows[x.Key:])
+}
+
 // Due says that it is time to perform.
 func (c *Caller) Due() bool {
-	return len(c.ops) >= c.options.OpsMax || len(c.rows)+int(c.ctxBytes) >= c.options.FrameBytesMax
+	return len(c.ops) >= c.opsMax || len(c.rows)+int(c.ctxBytes) >= c.options.FrameBytesMax
 }
 
 // Perform has all ops performed, and forgets them.
@@ -384,6 +426,9 @@ func (c *Caller) call(from, to int) error {
 	f := &c.frame
 	c.failed, c.faulty = true, -1
 	f.plan(c, from, to)
+	if c.fueled != nil {
+		c.fueled.Ops(to - from)
+	}
 	b, pointer, err := c.instance.In(int(f.header.Total))
 	if err != nil {
 		c.failed = isFault(err)
@@ -412,6 +457,9 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 		return nil, nil, err
 	}
 	edited = c.instance.Frame()
+	if c.fueled != nil {
+		c.measure(c.fueled.Fuel(), c.frame.to-c.frame.from)
+	}
 	if err = c.check(effects, edited); err != nil {
 		var answer *abi.Fault
 		if errors.As(err, &answer) {
@@ -420,6 +468,20 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 		return nil, nil, err
 	}
 	return effects, edited, nil
+}
+
+// measure has frames cost about as much as one may, going by the last one and, less and
+// less, by those before.
+func (c *Caller) measure(fuel int64, ops int) {
+	if fuel <= 0 {
+		return
+	}
+	perOp := float64(fuel) / float64(ops)
+	if c.perOp == 0 {
+		c.perOp = perOp
+	}
+	c.perOp += (perOp - c.perOp) / 4
+	c.opsMax = max(1, min(c.options.OpsMax, int(frameFuel/c.perOp)))
 }
 
 // Slot says whose slot an effect's aux is, and which one; the effect was checked.

@@ -214,3 +214,35 @@ func TestNaNsAreOne(t *testing.T) {
 		}
 	}
 }
+
+// costly is an instance whose ops cost fuel.
+type costly struct {
+	guesttest.Instance
+	perOp  int64
+	ops    int
+	frames []int
+}
+
+func (c *costly) Ops(n int)   { c.ops = n; c.frames = append(c.frames, n) }
+func (c *costly) Fuel() int64 { return c.perOp * int64(c.ops) }
+
+// TestFramesByFuel: ops that cost more are fewer in a frame, so that it takes about a
+// millisecond.
+func TestFramesByFuel(t *testing.T) {
+	for perOp, want := range map[int64]int{0: 1000, 1: 1000, 1999: 1000, 20_000: 100, 400_000: 5, 50_000_000: 1} {
+		g := &costly{perOp: perOp}
+		g.Functions = []guesttest.Function{func(*guesttest.Op) {}}
+		c := guest.NewCaller(g, guest.Options{Role: abi.RoleFilter, OpsMax: 1000}, newBook(0, 0))
+		for range 4000 {
+			c.Add(abi.OpOnRecord, guest.NoGroup, guest.NoRow(), &guest.Context{})
+			if c.Due() {
+				if err := c.Perform(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := g.frames[len(g.frames)-1]; g.frames[0] != 1000 || got != want {
+			t.Errorf("ops of %d: frames of %d, the first of %d; want %d", perOp, got, g.frames[0], want)
+		}
+	}
+}

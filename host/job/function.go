@@ -282,9 +282,6 @@ func (b *builder) bindAccumulator(f *Function, declared *abi.Function, n *node, 
 	switch f.Role {
 	case abi.RoleAggregate:
 		f.Accumulator = b.declared(declared.GetAccumulator(), "accumulator", n, at)
-		if f.Accumulator != nil && !f.Accumulator.IsFixedWidth() {
-			b.later(n.line, n.column, at, "The function %s has an accumulator of variable width, %s, which is not offered yet", n.text, f.Accumulator)
-		}
 		return f.Accumulator != nil
 	case abi.RoleReduce:
 		if len(f.Inputs) > 0 {

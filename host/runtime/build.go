@@ -109,7 +109,7 @@ func (b *builder) source(s *job.Source) error {
 	reader := b.job.sched.add("read "+s.Name, 0, read, true)
 	marks := newWatermarks(s, b.config.Clock, b.plan.Compatibility.IdleClockPauses, b.rules())
 	head := &sourceTask{
-		name: s.Name, marks: marks, skip: s.OnError == job.Skip, check: b.job.check, stats: stats,
+		name: s.Name, marks: marks, onError: s.OnError, check: b.job.check, stats: stats,
 		flush: b.flushTimer(), skipped: b.teller("source", s.Name),
 	}
 	head.restore(from)
@@ -119,6 +119,10 @@ func (b *builder) source(s *job.Source) error {
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
 	b.job.watch(head.node, watched{kind: SourceTask, name: s.Name, source: stats})
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
+	if s.OnError == job.DeadLetter {
+		out := b.output(job.StreamRef{Name: s.Name, Output: failedOutput}, head.node)
+		head.failed = &deadLetters{output: out, faults: faults{out: out, writer: stream.NewRowWriter(job.FailedSchema)}}
+	}
 	b.job.check.sources = append(b.job.check.sources, head.node)
 	if w := s.Watermark; w != nil && w.Alignment != nil {
 		head.drift = b.driftGroup(w.Alignment.Group).join(head.node, w.Alignment.MaxDrift)
@@ -149,7 +153,7 @@ func (b *builder) rules() stream.CombineRules {
 func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sourceTask) error {
 	t := &decodeTask{
 		writer: stream.NewRowWriter(s.Output), limits: b.config.Limits,
-		metadata: newMetadata(s), timed: s.RecordTime,
+		metadata: newMetadata(s), timed: s.RecordTime, keeps: s.OnError == job.DeadLetter,
 		in:  newPipe(func() *chunk { return new(chunk) }),
 		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
 	}
@@ -164,6 +168,9 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 		t.decoder, err = b.config.Decoder(s)
 	}
 	if err != nil {
+		return err
+	}
+	if err := b.stamper(s, t); err != nil {
 		return err
 	}
 	n := b.job.sched.add("decode "+s.Name, 1, t, false)
@@ -311,6 +318,9 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 			return err
 		}
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
+		if o, ok := op.(interface{ failures() *faults }); ok {
+			t.faults = o.failures()
+		}
 		if s.Combine == job.CombineMax {
 			op.(combines).setLeast(t.in.combined.Least)
 		}

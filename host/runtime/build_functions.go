@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"github.com/wasmstream/wasmstream/abi"
+	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
@@ -25,9 +26,16 @@ func functionInputsOf(f *job.Function, sides ...*stream.Schema) functionInputs {
 	return in
 }
 
-// faultOf is what a fault of a function does: it fails the step.
-func faultOf(f *job.Function) func(int, error) error {
-	return func(_ int, err error) error { return &FunctionError{Function: f, Err: err} }
+// faultOf is what a fault of a function costs, by the step's policy; caller is made
+// after it.
+func (f *failing) faultOf(fn *job.Function, caller **guests.Caller) func(int, error) error {
+	return func(op int, err error) error {
+		x := failureOf(fn, *caller, op, err)
+		if kind, _ := (*caller).Op(op); kind == abi.OpOnMerge {
+			return f.faults.fail(&x) // the states of the windows that it was about are lost
+		}
+		return f.faults.take(&x)
+	}
 }
 
 // askFunctions gives a windowed step its assigner and trigger that are functions. The
@@ -38,15 +46,16 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	o.phases = &phases{}
 	if f := fns.Assigner; f != nil {
-		a := &assigner{inputs: functionInputsOf(f, sides...), fault: faultOf(f)}
+		a := &assigner{inputs: functionInputsOf(f, sides...)}
+		a.fault = o.faultOf(f, &a.caller)
 		if a.caller, err = b.caller(f, a); err != nil {
 			return err
 		}
 		o.phases.assigner = a
 	}
 	if f := fns.Trigger; f != nil {
-		t := &trigger{slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...), fault: faultOf(f)}
-		t.cell = triggerCell
+		t := &trigger{slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...)}
+		t.cell, t.fault = triggerCell, o.faultOf(f, &t.caller)
 		if t.caller, err = b.caller(f, t); err != nil {
 			return err
 		}
@@ -62,7 +71,8 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 	if f == nil {
 		return list, nil
 	}
-	v := &evictor{inputs: functionInputsOf(f, sides...), now: &o.facts.Now, after: options.Evictor.After, fault: faultOf(f)}
+	v := &evictor{inputs: functionInputsOf(f, sides...), now: &o.facts.Now, after: options.Evictor.After}
+	v.fault = o.faultOf(f, &v.caller)
 	list.asked = v
 	var err error
 	v.caller, err = b.caller(f, v)
@@ -74,12 +84,13 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 // state is made already.
 func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job.Function, op abi.OpKind, in ...*stream.Schema) (*windowFunction, error) {
 	w := &windowFunction{
-		emitter: emitter{function: f, inputs: functionInputsOf(f, in...)},
-		backend: o.backend, now: &o.facts.Now, op: op,
+		emitter: emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
+		backend: o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
 		groups: map[uint32]state.Ref{}, windows: map[state.Ref]uint32{}, over: map[uint32]bool{},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
 	o.outs = append(o.outs, w.outs[1:]...)
+	w.outs = o.withFailed(w.outs)
 	w.ofKey, w.ofWin = statesOf(f, abi.ScopeKey), statesOf(f, abi.ScopeWindow)
 	w.ofKey.backend, w.ofKey.cell = o.backend, keyStatesCell
 	w.ofWin.backend, w.ofWin.cell = o.backend, windowStatesCell
@@ -122,9 +133,9 @@ func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *o
 }
 
 // pairs makes the function of a join.
-func (b *builder) pairs(f *job.Function, out *output, l, r *job.Side) (*pairs, error) {
+func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side) (*pairs, error) {
 	p := &pairs{
-		emitter: emitter{function: f, outs: []*output{out}, inputs: functionInputsOf(f, l.Input, r.Input)},
+		emitter: emitter{failing: o, function: f, outs: o.withFailed([]*output{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
 		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key),
 	}
 	var err error
@@ -137,7 +148,7 @@ func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r res
 	f := s.Window.Reduce
 	g := &reducer{
 		function: f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
-		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out,
+		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, failing: o.failing, key: s.Input.Project(s.KeyBy),
 	}
 	g.output = stream.NewProjection(f.Accumulator, reducedColumns(s))
 	var err error

@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/wasmstream/wasmstream/abi"
@@ -13,18 +11,29 @@ import (
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
-// ErrNotOffered is what a job asks for and the engine does not have yet.
-var ErrNotOffered = errors.New("is not offered yet")
-
 // windowOf makes the operator of a windowed step or join, without its contents.
 func (b *builder) windowOf(s *job.Step, n *node, stats *StepStats, options window.Options) *windowOperator {
 	core := window.New(options)
 	out := b.output(job.StreamRef{Name: s.Name}, n)
-	return &windowOperator{
+	o := &windowOperator{
 		core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), clocked: options.Assigner.Processing, stats: stats,
 		facts: window.Facts{Now: window.Now{Watermark: stream.MinTime, Clock: b.config.Clock.Now()}},
 		out:   out, keeper: b.keeper(s, out),
 	}
+	o.faults = b.faults(s, n, stats, &o.outs)
+	return o
+}
+
+// lateOf leaves the key that a function computed out of late records; nil: there is none.
+func lateOf(s *job.Step) *stream.Projection {
+	if s.Computed == 0 {
+		return nil
+	}
+	columns := make([]int, s.Input.Len()-s.Computed)
+	for i := range columns {
+		columns[i] = i
+	}
+	return stream.NewProjection(s.Input, columns)
 }
 
 // keeper is a task's, but for its backend and further outputs.
@@ -50,6 +59,7 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 	if w.LateOutput != "" {
 		o.late = b.output(job.StreamRef{Name: s.Name, Output: w.LateOutput}, n)
 		o.outs = append(o.outs, o.late)
+		o.lateOf = lateOf(s)
 	}
 	if err := b.askFunctions(o, &w.Functions, s.Input); err != nil {
 		return nil, nil, err
@@ -143,11 +153,12 @@ func (b *builder) aggregator(s *job.Step, n *node, o *windowOperator) (aggregato
 	}
 	if w.Function != nil {
 		f := w.Function
-		if !f.Accumulator.IsFixedWidth() {
-			return nil, nil, fmt.Errorf("function %s has an accumulator of variable width, %s, which %w", f.Name, f.Accumulator, ErrNotOffered)
+		bytes := state.Variable
+		if f.Accumulator.IsFixedWidth() {
+			bytes = f.Accumulator.FixedBytes()
+			o.panes = newPanes(o.core, &w.Options)
 		}
-		o.panes = newPanes(o.core, &w.Options)
-		cell := b.windowCells(o, f.Accumulator.FixedBytes(), isListed, w.Apply)
+		cell := b.windowCells(o, bytes, isListed, w.Apply)
 		r, err := b.resultsOf(s, n, o, f.Result())
 		if err != nil {
 			return nil, nil, err
@@ -204,26 +215,23 @@ func (b *builder) resultsOf(s *job.Step, n *node, o *windowOperator, aggregate *
 	}
 	bounded := w.Options.Assigner.Kind != window.GlobalWindows
 	r := newResults(stream.NewJoin(s.Input.Project(s.KeyBy), aggregate, s.Output), s.Output, bounded)
+	r.failed = o.faults.out
 	if w.Output != job.Append {
 		r.ledger = &ledger{mode: w.Output, merges: o.merges, backend: o.backend}
 	}
 	return r, nil
 }
 
-// guest makes a Wasm function, in an instance of its own.
+// guest makes an aggregate that is a function.
 func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r results) (aggregator, error) {
 	f := s.Window.Function
-	instance, err := b.config.Guest(f)
-	if err != nil {
-		return nil, err
-	}
-	b.job.guests = append(b.job.guests, instance)
 	g := &guest{
-		instance: instance, function: f, key: s.Input.Project(s.KeyBy),
-		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), answer: f.Result(), stride: f.Accumulator.FixedBytes(),
-		backend: o.backend, cell: cell, out: o.out, opsMax: min(frameOpsMax, 4*b.config.Limits.BatchRows), results: r,
+		function: f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
+		backend: o.backend, cell: cell, variable: !f.Accumulator.IsFixedWidth(), out: o.out, results: r, faults: o.faults, stamp: 1,
 	}
-	return g, g.open(f.Parameters)
+	var err error
+	g.caller, err = b.caller(f, g)
+	return g, err
 }
 
 // twoSided gives a windowed step the sides of a join or co-group, and its state: lists.
@@ -274,11 +282,12 @@ func (b *builder) windowJoin(s *job.Step, n *node, stats *StepStats) (operator, 
 	fn := &crossProduct{out: o.out, outer: outerSides(j.Type), now: &o.facts.Now}
 	if j.Function != nil {
 		var err error
-		if fn.fn, err = b.pairs(j.Function, o.out, &j.Left, &j.Right); err != nil {
+		if fn.fn, err = b.pairs(j.Function, o.failing, o.out, &j.Left, &j.Right); err != nil {
 			return nil, nil, err
 		}
 	} else {
 		fn.results = newResults(joinOf(s, &j.Left, &j.Right), s.Output, j.Options.Assigner.Kind != window.GlobalWindows)
+		fn.results.failed = o.faults.out
 		fn.pads = [2]stream.Row{nullRow(j.Left.Input), nullRow(j.Right.Input)}
 	}
 	return o, &o.keeper, b.listOfBoth(o, &j.Options, &j.Functions, fn, &j.Left, &j.Right)
@@ -318,9 +327,10 @@ func (b *builder) intervalJoin(s *job.Step, n *node, stats *StepStats) (operator
 	o := &intervalOperator{
 		out: out, keeper: b.keeper(s, out), stats: stats, now: stream.MinTime,
 	}
+	o.faults = b.faults(s, n, stats, &o.outs)
 	if j.Function != nil {
 		var err error
-		if o.fn, err = b.pairs(j.Function, out, &j.Left, &j.Right); err != nil {
+		if o.fn, err = b.pairs(j.Function, o.failing, out, &j.Left, &j.Right); err != nil {
 			return nil, nil, err
 		}
 		o.clock = b.config.Clock.Now()

@@ -28,11 +28,10 @@ func (b *builder) processReadings(s *job.Step) []reading {
 
 // process makes the operator of a process function in one task, in an instance of its
 // own.
-func (b *builder) process(s *job.Step, n *node, _ *StepStats) (operator, *keeper, error) {
+func (b *builder) process(s *job.Step, n *node, stats *StepStats) (operator, *keeper, error) {
 	f := s.Process.Function
 	o := &processOperator{
-		failed: func(_ *processOp, err error) error { return err },
-		now:    stream.MinTime, clock: b.config.Clock.Now(), round: 1, readsKey: f.Key != nil,
+		function: f, now: stream.MinTime, clock: b.config.Clock.Now(), round: 1, readsKey: f.Key != nil,
 	}
 	for i, out := range f.Outputs {
 		o.results = append(o.results, b.output(job.StreamRef{Name: s.Name, Output: out.Name}, n))
@@ -42,6 +41,7 @@ func (b *builder) process(s *job.Step, n *node, _ *StepStats) (operator, *keeper
 			o.outs = append(o.outs, o.results[i])
 		}
 	}
+	o.faults = b.faults(s, n, stats, &o.outs)
 	states := processStates(f)
 	o.backend = state.NewMemory(b.plan.MaxParallelism, process.Cells(states)...)
 	o.states = process.New(o.backend, states, o.subject)
@@ -51,13 +51,16 @@ func (b *builder) process(s *job.Step, n *node, _ *StepStats) (operator, *keeper
 		return nil, nil, err
 	}
 	b.job.guests = append(b.job.guests, instance)
-	if caller, ok := instance.(callsStates); ok {
+	caller, ok := instance.(callsStates)
+	switch {
+	case ok:
 		caller.CallStates(o.states)
+	case len(f.Slots()) < len(f.States):
+		return nil, nil, fmt.Errorf("function %s has list, map or broadcast states, and its instance cannot call for them", f.Name)
 	}
 	if o.caller, err = b.callerIn(instance, f, guests.Options{Written: writesSlots(f)}, processRole{o}); err != nil {
 		return nil, nil, err
 	}
-	o.failed = o.failure(f)
 	return o, &o.keeper, nil
 }
 
@@ -111,17 +114,6 @@ func writesSlots(f *job.Function) bool {
 		}
 	}
 	return false
-}
-
-// failure says at which key and time a function failed.
-func (o *processOperator) failure(f *job.Function) func(*processOp, error) error {
-	return func(op *processOp, err error) error {
-		where := "a record of the broadcast input"
-		if op.kind != abi.OpOnBroadcast {
-			where = op.kind.String() + " at key " + o.shows.Show(o.backend.Key(op.ref))
-		}
-		return &FunctionError{Function: f, Err: err, Where: where}
-	}
 }
 
 // processText says what the state of a process function is made of.

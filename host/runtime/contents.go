@@ -17,7 +17,7 @@ import (
 type aggregator interface {
 	// create makes the entry's accumulator anew, of no records.
 	create(r state.Ref) error
-	add(r state.Ref, row stream.Row) error
+	add(r state.Ref, row stream.Row, t stream.EventTime) error
 	// merge takes the accumulator of another entry in, which is cleared then.
 	merge(into, from state.Ref) error
 	// result puts out the result of the accumulator, for a window.
@@ -41,14 +41,14 @@ type accumulated struct {
 	backend state.Backend
 }
 
-func (c *accumulated) add(r state.Ref, _ side, row stream.Row, _ stream.EventTime) error {
+func (c *accumulated) add(r state.Ref, _ side, row stream.Row, t stream.EventTime) error {
 	if !c.backend.Has(r, contentsCell) {
 		c.backend.Hold(r, contentsCell)
 		if err := c.create(r); err != nil {
 			return err
 		}
 	}
-	return c.aggregator.add(r, row)
+	return c.aggregator.add(r, row, t)
 }
 
 func (c *accumulated) has(r state.Ref) bool { return c.backend.Has(r, contentsCell) }
@@ -233,7 +233,7 @@ func (f recomputed) fire(r state.Ref, w window.Window, rows []listedRow) error {
 		return err
 	}
 	for _, e := range rows {
-		if err := f.add(r, e.row); err != nil {
+		if err := f.add(r, e.row, e.time); err != nil {
 			return err
 		}
 	}
@@ -324,7 +324,7 @@ func (f *crossProduct) watermark(t stream.EventTime) {
 		f.fn.watermark(t)
 		return
 	}
-	f.out.batch.Mark(stream.MarkWatermark, int64(t))
+	f.results.watermark(f.out, t)
 }
 
 func (f *crossProduct) retire(state.Ref, window.Window) {}
@@ -344,6 +344,7 @@ type results struct {
 	start, end stream.Column
 	ledger     *ledger         // nil: each firing's row stands for itself
 	apply      *windowFunction // nil: the row is put out as it is
+	failed     *output         // of dead letters; nil: none
 }
 
 func newResults(join *stream.Join, out *stream.Schema, bounded bool) results {
@@ -392,6 +393,9 @@ func (w *results) watermark(o *output, t stream.EventTime) {
 		return
 	}
 	o.batch.Mark(stream.MarkWatermark, int64(t))
+	if w.failed != nil {
+		w.failed.batch.Mark(stream.MarkWatermark, int64(t))
+	}
 }
 
 // number is a column whose values are numbers: a record's own gap, or what a

@@ -20,6 +20,8 @@ type decodeTask struct {
 	metadata  *metadata      // nil: the source has no such columns
 	timed     bool           // a record's event time is what the source knows of it
 	limits    Limits
+	stamper   *stamper // says the records' event times; nil: eventTime does
+	keeps     bool     // the bytes of records that cannot be decoded are wanted
 
 	chunk  *chunk             // being decoded
 	record int                // next of its records
@@ -34,17 +36,35 @@ type decoded struct {
 	end    connector.Position // behind the last record
 	bytes  int64
 	faults []recordFault
-	last   bool // of its chunk
-	closed bool // the split has no more records
-	ended  bool // of the input
+	lost   []byte                // of records that could not be decoded
+	marks  []punctuatedWatermark // that the source's function says
+	last   bool                  // of its chunk
+	closed bool                  // the split has no more records
+	ended  bool                  // of the input
 	// announcing says that more splits are to be made known first.
 	announcing bool
 }
 
 // recordFault is a record that could not be decoded.
 type recordFault struct {
-	at  connector.Position
-	err error
+	at       connector.Position
+	err      error
+	from, to int // of decoded.lost, if the record's bytes are wanted and known
+}
+
+// fault notes a record that could not be decoded.
+func (t *decodeTask) fault(d *decoded, record int, at connector.Position, err error) {
+	f := recordFault{at: at, err: err}
+	if t.keeps {
+		from := uint32(0)
+		if record > 0 {
+			from = t.chunk.Ends[record-1]
+		}
+		f.from = len(d.lost)
+		d.lost = append(d.lost, withoutLineEnd(t.chunk.Data[from:t.chunk.Ends[record]])...)
+		f.to = len(d.lost)
+	}
+	d.faults = append(d.faults, f)
 }
 
 // Why a record has no event time.
@@ -91,6 +111,7 @@ func (t *decodeTask) decode(d *decoded) error {
 	c := t.chunk
 	d.batch.Reset()
 	d.split, d.faults, d.bytes = c.Split, d.faults[:0], 0
+	d.lost, d.marks = d.lost[:0], d.marks[:0]
 	if t.guest != nil {
 		if err := t.decodeByGuest(d); err != nil {
 			return err
@@ -98,10 +119,15 @@ func (t *decodeTask) decode(d *decoded) error {
 	} else {
 		t.decodeRecords(d)
 	}
+	if t.stamper != nil {
+		if err := t.stamper.stamp(t, d); err != nil {
+			return err
+		}
+	}
 	d.last = t.record == len(c.Ends)
 	d.closed, d.ended, d.announcing, d.end = d.last && c.Ended, c.end, c.Announcing, t.at
 	if d.last && c.Fault != nil {
-		d.faults = append(d.faults, recordFault{t.at, c.Fault})
+		d.faults = append(d.faults, recordFault{at: t.at, err: c.Fault})
 	}
 	if d.last && !d.ended {
 		if len(c.Offsets) == 0 {
@@ -118,7 +144,9 @@ func (t *decodeTask) decodeRecords(d *decoded) {
 	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
 		from, to := t.bounds()
 		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
-			d.faults = append(d.faults, recordFault{t.at, err})
+			t.fault(d, t.record, t.at, err)
+		} else if t.stamper != nil {
+			t.stamper.came(b.Len(), t.record, t.at)
 		}
 		d.bytes += int64(to - from)
 		t.move(to - from)
@@ -180,7 +208,7 @@ func (t *decodeTask) decodeRecord(b *stream.Batch, record []byte) error {
 // timeOf is the event time of a decoded row.
 func (t *decodeTask) timeOf(row stream.Row, c *chunk, record int) (stream.EventTime, error) {
 	switch {
-	case t.timed:
+	case t.timed || t.stamper != nil && len(c.Meta) > 0: // which a function may look at
 		return stream.EventTime(c.Meta[record].Timestamp), nil
 	case t.eventTime == nil:
 		return stream.MinTime, nil

@@ -12,6 +12,7 @@ import (
 // that is to be passed over. A record that the function fails on is as one that cannot be
 // decoded, and so is one of whose rows one has no event time: none of its rows counts.
 type guestDecoder struct {
+	task     *decodeTask
 	function *job.Function
 	caller   *guests.Caller
 	clock    stream.Clock
@@ -104,14 +105,17 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 func (g *guestDecoder) Done(i int) error {
 	if g.op == i && g.wrong != nil {
 		g.into.batch.Truncate(g.first)
-		g.into.faults = append(g.into.faults, recordFault{g.ops[i].at, g.wrong})
+		g.task.fault(g.into, g.ops[i].record, g.ops[i].at, g.wrong)
+	}
+	if s := g.task.stamper; s != nil {
+		s.came(g.into.batch.Len(), g.ops[i].record, g.ops[i].at)
 	}
 	return nil
 }
 
 // Fault implements guest.Role.
 func (g *guestDecoder) Fault(i int, err error) error {
-	g.into.faults = append(g.into.faults, recordFault{g.ops[i].at, &FunctionError{Function: g.function, Err: err, Where: "a record"}})
+	g.task.fault(g.into, g.ops[i].record, g.ops[i].at, &FunctionError{Function: g.function, Err: err, Where: "a record"})
 	return nil
 }
 
@@ -145,7 +149,7 @@ func withoutLineEnd(b []byte) []byte {
 // guestDecoder makes the function that decodes a source's records ready.
 func (b *builder) guestDecoder(s *job.Source, t *decodeTask) error {
 	f := s.Decode
-	g := &guestDecoder{function: f, clock: b.config.Clock, message: stream.NewRowWriter(job.MessageSchema), time: t.timeOf}
+	g := &guestDecoder{task: t, function: f, clock: b.config.Clock, message: stream.NewRowWriter(job.MessageSchema), time: t.timeOf}
 	columns := make([]int, s.Value.Len())
 	for i, name := range s.Value.Names() {
 		columns[i] = f.Result().Index(name)

@@ -20,9 +20,10 @@ type each struct {
 	join    *stream.Join       // role key: the record and its key
 	results []*output          // by the aux of an emit
 	outs    []*output          // those, and that of dead letters
-	faults  *faults
-	failed  failure // what all failures have alike
-	shot    func(epoch int64)
+	failing
+	function *job.Function
+	schema   *stream.Schema // of the records
+	shot     func(epoch int64)
 
 	now   stream.EventTime // the watermark
 	clock stream.ProcTime
@@ -100,7 +101,6 @@ func (o *each) perform() error {
 	if len(o.ops) == 0 {
 		return nil
 	}
-	o.faults.rate.seen(len(o.ops))
 	if err := o.caller.Perform(); err != nil {
 		return err
 	}
@@ -192,9 +192,8 @@ func (o *each) Done(i int) error {
 func (o *each) Fault(i int, err error) error {
 	o.marks.pass(i, o.outs)
 	n := int(o.ops[i])
-	x := o.failed
-	x.record, x.time, x.err = o.batch.Row(n), o.batch.Time(n), err
-	x.where = "the record " + x.schema.Show(x.record)
+	x := failureOf(o.function, o.caller, i, err)
+	x.record, x.schema, x.time = o.batch.Row(n), o.schema, o.batch.Time(n)
 	return o.faults.take(&x)
 }
 
@@ -207,7 +206,7 @@ func (b *builder) each(s *job.Step) error {
 	f := s.Each
 	o := &each{
 		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), now: stream.MinTime, clock: b.config.Clock.Now(),
-		failed: failure{function: f, schema: s.Input}, shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) },
+		function: f, schema: s.Input, shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) },
 	}
 	o.results = append(o.results, b.output(job.StreamRef{Name: s.Name}, t.node))
 	for i := 1; i < len(f.Outputs); i++ {
@@ -226,7 +225,7 @@ func (b *builder) each(s *job.Step) error {
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err
 	}
-	t.op = o
+	t.op, t.faults = o, o.faults
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }

@@ -12,10 +12,11 @@ import (
 //
 // An error of a frame that was performed early is told at complete.
 type emitter struct {
+	failing
 	caller   *guests.Caller
 	function *job.Function
 	inputs   functionInputs
-	outs     []*output // in the order of the function's outputs
+	outs     []*output // in the order of the function's outputs; then that of dead letters
 	times    []stream.EventTime
 	marks    []emitterMark
 	err      error
@@ -43,9 +44,17 @@ func (e *emitter) Take(i int, x abi.Effect) error {
 // Done has nothing to do.
 func (e *emitter) Done(int) error { return nil }
 
-// Fault is the step's failure.
-func (e *emitter) Fault(_ int, err error) error {
-	return &FunctionError{Function: e.function, Err: err}
+// Fault leaves out what the function was asked for, unless the step is to fail.
+func (e *emitter) Fault(i int, err error) error { return e.lost(i, "", err) }
+
+// lost is a fault at a key.
+func (e *emitter) lost(i int, key string, err error) error {
+	e.pass(i)
+	x := failureOf(e.function, e.caller, i, err)
+	if x.time = e.times[i]; key != "" {
+		x.key = key
+	}
+	return e.faults.take(&x)
 }
 
 func (e *emitter) watermark(t stream.EventTime) {

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/sandbox"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -28,6 +29,7 @@ type failure struct {
 	function *job.Function
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
+	shown    string         // for people; "": the row as it is shown
 	position string         // of a source
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
@@ -35,13 +37,70 @@ type failure struct {
 	err      error
 }
 
+// failing is the part of an operator that knows what becomes of failures.
+type failing struct{ faults *faults }
+
+func (f *failing) failures() *faults { return f.faults }
+
+// withFailed adds the output of dead letters, if there is one, to outputs that get
+// watermarks together.
+func (f *failing) withFailed(outs []*output) []*output {
+	if f.faults.out == nil {
+		return outs
+	}
+	return append(outs, f.faults.out)
+}
+
+// failureOf is the failure of op i of a function.
+func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
+	kind, _ := c.Op(i)
+	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String()}
+	if len(f.Inputs) > 0 {
+		x.schema = f.Inputs[0].Schema
+		if kind == abi.OpOnSecond || kind == abi.OpOnBroadcast || kind == abi.OpOnKey {
+			x.schema = f.Inputs[len(f.Inputs)-1].Schema
+		}
+		if row := c.RowOf(i, x.schema); row != nil {
+			x.record, x.where = row, "the record "+x.schema.Show(row)
+		}
+	}
+	ctx, key := c.ContextOf(i)
+	if ctx == nil {
+		return x
+	}
+	x.time = stream.EventTime(ctx.Time)
+	if f.Key != nil && key != nil {
+		x.key = f.Key.Show(key)
+	}
+	switch kind {
+	case abi.OpOnWindow, abi.OpOnGroup, abi.OpEvict, abi.OpClear, abi.OpOnEventTime, abi.OpOnProcessingTime, abi.OpOnMerge:
+		w := showWindow(window.Window{Start: ctx.Start, End: ctx.End})
+		x.where += " of " + w
+		if x.shown = w; x.record != nil {
+			x.shown = x.schema.Show(x.record) + " in " + w
+		}
+	case abi.OpOnTimer:
+		x.shown = "the timer of " + x.time.Show()
+		x.where = x.shown
+	}
+	return x
+}
+
+// fail fails the job, whatever the policy is.
+func (f *faults) fail(x *failure) error {
+	if x.function == nil {
+		return x.err
+	}
+	if x.key != "" {
+		x.where += " at key " + x.key
+	}
+	return &FunctionError{Function: x.function, Err: x.err, Where: x.where}
+}
+
 // take does what the policy says; an error fails the job.
 func (f *faults) take(x *failure) error {
-	var err error = x.err
-	if x.function != nil {
-		err = &FunctionError{Function: x.function, Err: x.err, Where: x.where}
-	}
-	if f == nil || f.policy == job.Fail {
+	err := f.fail(x)
+	if f.policy == job.Fail {
 		return err
 	}
 	f.stats.Faults.Add(1)
@@ -71,11 +130,10 @@ func (f *faults) write(x *failure) {
 	}
 	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd")), s != "") }
 	bytes(x.record, x.record != nil)
-	if x.schema != nil && x.record != nil {
-		text(x.schema.Show(x.record))
-	} else {
-		text("")
+	if x.shown == "" && x.schema != nil && x.record != nil {
+		x.shown = x.schema.Show(x.record)
 	}
+	text(x.shown)
 	text(x.position)
 	reason, message, backtrace, fuel := describe(x.err)
 	text(reason)
@@ -96,6 +154,9 @@ func (f *faults) write(x *failure) {
 	w.End(x.time)
 }
 
+// failedOutput is the output of dead letters.
+const failedOutput = "failed"
+
 // undecodable is the reason of records that could not be decoded.
 const undecodable = "undecodable"
 
@@ -110,6 +171,9 @@ func describe(err error) (reason, message string, backtrace []string, fuel int64
 	switch {
 	case errors.As(err, &code):
 		message, backtrace = code.Message, code.Backtrace
+		if code.Fuel > 0 {
+			fuel = code.Fuel
+		}
 	case errors.As(err, &answer):
 		message = answer.Detail
 	}
@@ -162,7 +226,7 @@ func (r *faultRate) fault() bool {
 func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
 	f := &faults{policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
 	if s.OnFault == job.DeadLetter {
-		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: "failed"}, n)
+		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: failedOutput}, n)
 		f.writer = stream.NewRowWriter(job.FailedSchema)
 		*outs = append(*outs, f.out)
 	}

@@ -74,10 +74,10 @@ func TestMisbehavingGuests(t *testing.T) {
 		"effects-overlap": {abi.FaultBadEffects, "overlap"},
 		"effects-kind":    {abi.FaultBadEffect, "999"},
 		"effects-op":      {abi.FaultBadOp, "op"},
-		"two-results":     {abi.FaultBadAnswer, "too many"},
+		"two-results":     {abi.FaultBadAnswer, "twice"},
 		"no-result":       {abi.FaultBadAnswer, "was not answered"},
-		"emit-for-add":    {abi.FaultBadAnswer, "too many"},
-		"slot-kind":       {abi.FaultBadSlot, "change kind 3"},
+		"emit-for-add":    {abi.FaultBadEffect, "may not be answered by emit"},
+		"slot-kind":       {abi.FaultBadRow, "its change kind is -D, 3"},
 		"in-zero":         {0, "no room"},
 		"full":            {0, "one op alone is too large"},
 	} {

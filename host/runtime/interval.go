@@ -15,6 +15,7 @@ import (
 type intervalOperator struct {
 	timeless
 	keeper
+	failing
 	sides [2]intervalSide
 	out   *output
 	join  *stream.Join // of a left and a right row
@@ -73,8 +74,12 @@ func (o *intervalOperator) rows(s side, b *stream.Batch, from, to int) (int, err
 }
 
 func (o *intervalOperator) isFull() bool {
-	return o.out.isFull() || o.sides[left].late != nil && o.sides[left].late.isFull() ||
-		o.sides[right].late != nil && o.sides[right].late.isFull()
+	for _, out := range o.outs {
+		if out.isFull() {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *intervalOperator) setLeast(least func() stream.EventTime) { o.least = least }
@@ -168,7 +173,7 @@ func (o *intervalOperator) advance(t stream.EventTime) (bool, error) {
 	}
 	t = o.heldBack(t)
 	for _, out := range o.outs {
-		if o.fn == nil || out != o.out {
+		if o.fn == nil || out != o.out && out != o.faults.out { // those it marks itself
 			out.batch.Mark(stream.MarkWatermark, int64(t))
 		}
 	}

@@ -26,7 +26,7 @@ func (n *native) create(r state.Ref) error {
 	return nil
 }
 
-func (n *native) add(r state.Ref, row stream.Row) error {
+func (n *native) add(r state.Ref, row stream.Row, _ stream.EventTime) error {
 	moved, err := n.fn.Add(n.backend.Edit(r, n.cell), row)
 	if moved != nil {
 		n.backend.Put(r, n.cell, moved)

@@ -50,6 +50,7 @@ type operatorTask struct {
 	op     operator
 	fed    fed     // nil: nothing comes but its input
 	keeper *keeper // nil: it keeps no state
+	faults *faults // of the operator's functions; nil: it has none
 	check  *checkpoints
 	in     input
 
@@ -201,6 +202,9 @@ func (t *operatorTask) deadline() stream.ProcTime {
 func (t *operatorTask) receive() (ok bool) {
 	t.channel, t.batch, ok = t.in.receive()
 	t.row, t.mark = 0, 0
+	if ok && t.faults != nil {
+		t.faults.rate.seen(t.batch.Len())
+	}
 	return ok
 }
 

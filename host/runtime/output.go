@@ -47,11 +47,16 @@ func (o *output) drain(all bool) bool {
 		return false
 	}
 	if all {
-		for _, r := range o.routes {
-			r.flush()
-		}
+		o.flush()
 	}
 	return true
+}
+
+// flush sends what is being filled for each of N tasks.
+func (o *output) flush() {
+	for _, r := range o.routes {
+		r.flush()
+	}
 }
 
 // pass hands the batch on, whatever is in it. It answers as drain does.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -15,17 +16,18 @@ import (
 // KeyedCoProcessOperator and CoBroadcastWithKeyedOperator.
 //
 // Ops are put off until a frame is full, or their answer is needed: before a
-// watermark, which may be what timers wait for that they set, before timers of the
-// clock, when the clock moves, and behind a broadcast record, which may ask for a
-// visit of all keys. Of timers a frame has at most one for each key: what its callback
-// does to the key's other timers comes before them.
+// watermark is put out, which may be what timers wait for that they set, before timers
+// of the clock, when the clock moves, and behind a broadcast record, which may ask for a
+// visit of all keys. A timer is the first op of its key in a frame: what records and
+// other timers do to it comes before.
 type processOperator struct {
 	keeper
 	caller  *guests.Caller
 	states  *process.States
 	sides   [2]processSide
 	results []*output // by the aux of an emit
-	failed  func(o *processOp, err error) error
+	failing
+	function *job.Function
 
 	now   stream.EventTime // the watermark
 	clock stream.ProcTime
@@ -183,10 +185,7 @@ func (o *processOperator) visitKeys(t stream.EventTime) (err error) {
 }
 
 func (o *processOperator) advance(t stream.EventTime) (bool, error) {
-	if done, err := o.settleOps(); err != nil || !done {
-		return false, err
-	}
-	o.now = t
+	o.now = t // of ops from here on
 	if done, err := o.fireTimers(state.EventTimer, int64(t)); err != nil || !done {
 		return false, err
 	}
@@ -207,25 +206,30 @@ func (o *processOperator) settleOps() (bool, error) {
 	return true, o.perform()
 }
 
-// fireTimers asks about all due timers, those among them that callbacks set, in
-// order of their times for each key; false if there is no room for more output.
+// fireTimers performs what was put off and asks about all due timers, those among them
+// that callbacks set, in order of their times for each key; false if there is no room
+// for more output. Timers share frames with records of other keys.
 func (o *processOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 	for {
 		if o.isFull() {
 			return false, nil
 		}
+		if err := o.settleClock(); err != nil {
+			return false, err
+		}
+		pending := len(o.ops) > 0
 		asked, err := o.askTimers(d, upTo)
 		if err == nil {
 			err = o.perform()
 		}
-		if err != nil || !asked {
+		if err != nil || !asked && !pending {
 			return err == nil, err
 		}
 	}
 }
 
-// askTimers fills a frame with due timers, up to a second one of some key; false if
-// none is due.
+// askTimers fills a frame with due timers, up to one of a key that is in it already;
+// false if it adds none.
 func (o *processOperator) askTimers(d state.Domain, upTo int64) (asked bool, err error) {
 	for round := o.round; o.round == round; asked = true {
 		at, r, ok := o.backend.PopTimer(d, upTo)
@@ -328,7 +332,14 @@ func (p processRole) Take(i int, e abi.Effect) error {
 func (processRole) Done(int) error { return nil }
 
 // Fault implements guest.Role.
-func (p processRole) Fault(i int, err error) error { return p.o.failed(&p.o.ops[i], err) }
+func (p processRole) Fault(i int, err error) error {
+	o, op := p.o, &p.o.ops[i]
+	x := failureOf(o.function, o.caller, i, err)
+	if x.time = op.time; op.kind != abi.OpOnBroadcast {
+		x.key = o.shows.Show(o.backend.Key(op.ref))
+	}
+	return o.faults.take(&x)
+}
 
 // Begin implements guest.Framed.
 func (p processRole) Begin(from, to int) { p.o.from, p.o.to = from, to }

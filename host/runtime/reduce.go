@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
@@ -19,6 +20,8 @@ import (
 // before an accumulator with a result that waits is used again, or forgotten, the frame
 // is performed.
 type reducer struct {
+	failing
+	key      *stream.Schema // of the step, for errors
 	caller   *guests.Caller
 	function *job.Function
 	input    *stream.Projection
@@ -35,6 +38,7 @@ type reducer struct {
 	stamp   uint32
 	ops     int
 	waiting []reducedMark
+	times   []stream.EventTime // by op: the record's, or merged
 	buf     []byte
 	row     []byte
 	err     error
@@ -98,7 +102,7 @@ func (g *reducer) use(r state.Ref, how uint32) {
 	}
 }
 
-func (g *reducer) add(r state.Ref, row stream.Row) error {
+func (g *reducer) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 	if g.isFresh && g.fresh == r {
 		g.buf = g.input.AppendTo(g.buf[:0], row, stream.Insert)
 		g.set(r, g.buf)
@@ -109,7 +113,7 @@ func (g *reducer) add(r state.Ref, row stream.Row) error {
 			return err
 		}
 	}
-	g.reduce(r, g.caller.Row(g.input, row))
+	g.reduce(r, g.caller.Row(g.input, row), t)
 	return g.completeIfDue()
 }
 
@@ -123,8 +127,12 @@ func (g *reducer) set(r state.Ref, row []byte) {
 	}
 }
 
-func (g *reducer) reduce(r state.Ref, row uint32) {
+// merged stands for the time of what is no record. No window function has it.
+const merged = stream.EventTime(math.MinInt64 + 1)
+
+func (g *reducer) reduce(r state.Ref, row uint32, t stream.EventTime) {
 	g.caller.Add(abi.OpReduce, uint32(r), row, nil)
+	g.times = append(g.times, t)
 	g.ops++
 	g.use(r, isChanged)
 }
@@ -146,7 +154,7 @@ func (g *reducer) merge(into, from state.Ref) error {
 		}
 		value = g.backend.Value(from, g.cell)
 	}
-	g.reduce(into, g.caller.WholeRow(value))
+	g.reduce(into, g.caller.WholeRow(value), merged)
 	return g.completeIfDue()
 }
 
@@ -237,7 +245,7 @@ func (g *reducer) complete() error {
 	for i := range g.waiting {
 		g.pass(&g.waiting[i])
 	}
-	g.waiting, g.ops, g.stamp = g.waiting[:0], 0, g.stamp+1
+	g.waiting, g.times, g.ops, g.stamp = g.waiting[:0], g.times[:0], 0, g.stamp+1
 	return nil
 }
 
@@ -265,7 +273,15 @@ func (g *reducer) Take(int, abi.Effect) error { return nil }
 // Done has nothing to do.
 func (g *reducer) Done(int) error { return nil }
 
-// Fault is the step's failure.
-func (g *reducer) Fault(_ int, err error) error {
-	return &FunctionError{Function: g.function, Err: err}
+// Fault leaves a record out. What holds records already fails the job if it cannot be
+// reduced.
+func (g *reducer) Fault(i int, err error) error {
+	x := failureOf(g.function, g.caller, i, err)
+	_, r := g.caller.Op(i)
+	x.key, x.time = g.key.Show(g.backend.Key(state.Ref(r))), g.times[i]
+	if x.time == merged {
+		x.where = "a merge"
+		return g.faults.fail(&x)
+	}
+	return g.faults.take(&x)
 }

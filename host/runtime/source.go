@@ -8,22 +8,24 @@ import (
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // sourceTask is the head of a source: it takes the decoders' batches in the
 // order of the input, sets watermarks among their rows, and starts barriers.
 type sourceTask struct {
-	name   string
-	node   *node
-	in     []*pipe[*decoded]
-	out    *output
-	marks  watermarks
-	drift  *driftMember // nil: the source is not aligned with others
-	pauses pauses       // of its splits
-	skip   bool         // leave records out that cannot be decoded
-	check  *checkpoints
-	stats  *SourceStats
+	name    string
+	node    *node
+	in      []*pipe[*decoded]
+	out     *output
+	marks   watermarks
+	drift   *driftMember // nil: the source is not aligned with others
+	pauses  pauses       // of its splits
+	onError job.OnError  // what becomes of records that cannot be decoded
+	failed  *deadLetters // nil: they are not put out
+	check   *checkpoints
+	stats   *SourceStats
 
 	next    int // decoder whose batch comes next
 	splits  []*sourceSplit
@@ -58,7 +60,7 @@ func (t *sourceTask) step() (outcome, error) {
 		t.report()
 	}
 	for range stepBatches {
-		if !t.out.pass() {
+		if !t.pass() {
 			t.marks.hold(true)
 			t.marks.tick(nil)
 			return outcome{deadline: t.marks.deadline(), blocked: true}, nil
@@ -90,7 +92,7 @@ func (t *sourceTask) step() (outcome, error) {
 		t.report()
 	}
 	if t.flush.due() {
-		t.out.drain(true)
+		t.drain()
 	}
 	return outcome{more: true}, nil
 }
@@ -101,7 +103,7 @@ func (t *sourceTask) rest() (outcome, error) {
 	t.marks.tick(t.out.batch)
 	t.stats.Watermark.Store(int64(t.marks.last()))
 	t.report()
-	t.out.drain(true)
+	t.drain()
 	return t.wait()
 }
 
@@ -148,15 +150,20 @@ func (t *sourceTask) take(d *decoded) error {
 func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 	for _, f := range d.faults {
 		err := &RecordError{Source: t.name, Split: d.split, Record: f.at.Record, Offset: f.at.Offset, Err: f.err}
-		if !t.skip && !errors.Is(f.err, errTombstone) {
+		tombstone := errors.Is(f.err, errTombstone)
+		if t.onError == job.Fail && !tombstone {
 			return err
 		}
 		t.stats.Skipped.Add(1)
-		t.skipped(err)
+		if t.failed == nil || tombstone {
+			t.skipped(err)
+			continue
+		}
+		t.failed.put(err, d.lost[f.from:f.to:f.to])
 	}
 	t.out.batch, d.batch = d.batch, t.out.batch
 	if !split.ended { // one that has ended is still made known after a restore, without records
-		t.marks.stamp(t.out.batch, split.marks)
+		t.marks.stamp(t.out.batch, split.marks, d.marks)
 	}
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)

@@ -19,6 +19,7 @@ type watermarks struct {
 	delay     int64 // ms
 	onEvent   bool
 	off       bool  // only the end of input moves time; the source may be idle
+	says      bool  // a function says the watermarks
 	ingestion bool  // records get the clock's time as they are read
 	pauses    bool  // the clock of idleness stops while the source is held back
 	idleAfter int64 // ms; 0: never
@@ -58,6 +59,7 @@ func newWatermarks(s *job.Source, clock stream.Clock, pauses bool, r stream.Comb
 	if w := s.Watermark; w != nil {
 		m.off = w.Strategy == job.NoWatermarks
 		m.delay, m.onEvent, m.idleAfter = w.MaxOutOfOrderness, w.OnEvent, w.IdleTimeout
+		m.says = w.Punctuated
 	}
 	return m
 }
@@ -123,7 +125,7 @@ func (m *watermarks) resume(b *stream.Batch) {
 }
 
 // stamp sets the marks for the rows of a batch of a split that has none.
-func (m *watermarks) stamp(b *stream.Batch, s *splitMarks) {
+func (m *watermarks) stamp(b *stream.Batch, s *splitMarks, said []punctuatedWatermark) {
 	if m.ingestion {
 		now := stream.EventTime(m.clock.Now())
 		for i := range b.Len() {
@@ -135,6 +137,8 @@ func (m *watermarks) stamp(b *stream.Batch, s *splitMarks) {
 	}
 	switch {
 	case m.off:
+	case m.says:
+		m.stampAsSaid(b, s, said)
 	case m.onEvent:
 		m.stampOnEvent(b, s)
 	default:
@@ -151,6 +155,28 @@ func (m *watermarks) stamp(b *stream.Batch, s *splitMarks) {
 func (m *watermarks) stampOnEvent(b *stream.Batch, s *splitMarks) {
 	before, was := len(b.Marks), s.max
 	s.max, _ = b.StampOnEvent(s.max, m.last(), m.combined.Others(s.handle), m.delay)
+	m.stamped(b, s, before, was)
+}
+
+// stampAsSaid marks the watermarks that the source's function says, as far as they raise
+// the source's. The greatest time of the split is what they would follow from.
+func (m *watermarks) stampAsSaid(b *stream.Batch, s *splitMarks, said []punctuatedWatermark) {
+	before, was, last := len(b.Marks), s.max, m.last()
+	for _, w := range said {
+		if w.at.Add(1) <= s.max {
+			continue
+		}
+		s.max = w.at.Add(1)
+		if at := min(w.at, m.combined.Others(s.handle)); at > last {
+			last = at
+			b.Marks = append(b.Marks, stream.Mark{At: w.row + 1, Kind: stream.MarkWatermark, Value: int64(at)})
+		}
+	}
+	m.stamped(b, s, before, was)
+}
+
+// stamped brings the multiplexer up to the marks behind those that were there before.
+func (m *watermarks) stamped(b *stream.Batch, s *splitMarks, before int, was stream.EventTime) {
 	if s.max == was {
 		return
 	}
@@ -197,7 +223,7 @@ func (m *watermarks) tick(b *stream.Batch) {
 
 // looks tells whether there is something to look for periodically.
 func (m *watermarks) looks() bool {
-	return !m.ended && (m.idleAfter > 0 || !m.off && !m.onEvent)
+	return !m.ended && (m.idleAfter > 0 || !m.off && !m.onEvent && !m.says)
 }
 
 // emit puts the watermark out if a split has raised it; a source that was idle is

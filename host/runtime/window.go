@@ -30,11 +30,13 @@ type windowOperator struct {
 	keeper
 	core     *window.Core
 	contents contents
-	sides    [2]windowSide // of a window join; else the left one
-	out      *output       // results; contents writes it
-	late     *output       // nil: late records are dropped and counted
-	panes    *panes        // nil: each window has contents of its own
-	phases   *phases       // nil: assigner and trigger are built in
+	sides    [2]windowSide      // of a window join; else the left one
+	out      *output            // results; contents writes it
+	late     *output            // nil: late records are dropped and counted
+	lateOf   *stream.Projection // of a record, to what is put out there; nil: all of it
+	failing
+	panes    *panes  // nil: each window has contents of its own
+	phases   *phases // nil: assigner and trigger are built in
 	stats    *StepStats
 	least    func() stream.EventTime // see combines; nil: combine is min
 	merges   bool
@@ -118,7 +120,12 @@ func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error
 }
 
 func (o *windowOperator) isFull() bool {
-	return o.out.isFull() || o.late != nil && o.late.isFull() || !o.contents.pump()
+	for _, out := range o.outs {
+		if out.isFull() {
+			return true
+		}
+	}
+	return !o.contents.pump()
 }
 
 // failed says at which key and time something failed. A Wasm function's failure is
@@ -283,6 +290,10 @@ func (o *windowOperator) takeLate(row stream.Row, t stream.EventTime) {
 	o.stats.Late.Add(1)
 	if o.late == nil {
 		o.stats.LateDropped.Add(1)
+		return
+	}
+	if o.lateOf != nil {
+		o.late.batch.AppendProjected(o.lateOf, row, t)
 		return
 	}
 	o.late.batch.Append(row, t)

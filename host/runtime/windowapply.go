@@ -16,12 +16,14 @@ import (
 // group of slots has its own copy of what it begins with.
 type windowFunction struct {
 	emitter
-	backend state.Backend
-	now     *window.Now
-	op      abi.OpKind
-	scopes  []slotScope // by slot
-	ofKey   slots
-	ofWin   slots
+	backend  state.Backend
+	now      *window.Now
+	op       abi.OpKind
+	keys     []stream.Row // by op
+	shownKey *stream.Schema
+	scopes   []slotScope // by slot
+	ofKey    slots
+	ofWin    slots
 
 	groups  map[uint32]state.Ref // by group: the key's entry; only with states of both scopes
 	windows map[state.Ref]uint32 // by key's entry: the group that the frame has of it
@@ -57,6 +59,7 @@ func (f *windowFunction) result(key, row stream.Row, w window.Window) {
 func (f *windowFunction) ask(key stream.Row, group, row uint32, w window.Window) {
 	ctx := f.context(key, w)
 	f.add(f.op, group, row, &ctx, stream.EventTime(w.MaxTimestamp()))
+	f.keys = append(f.keys, key)
 	f.performIfDue()
 }
 
@@ -100,6 +103,7 @@ func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
 // perform has what is pending performed, and forgets which groups the frame has.
 func (f *windowFunction) perform() {
 	f.flush()
+	f.keys = f.keys[:0]
 	clear(f.groups)
 	clear(f.windows)
 	clear(f.over)
@@ -121,6 +125,7 @@ func (f *windowFunction) end(key stream.Row, w window.Window) {
 	f.over[group] = true
 	f.clears, f.opRefs = append(f.clears, len(f.times)), append(f.opRefs, state.Ref(group))
 	f.add(abi.OpClear, group, guests.NoRow(), &ctx, 0)
+	f.keys = append(f.keys, key)
 	f.performIfDue()
 }
 
@@ -159,7 +164,7 @@ func (f *windowFunction) slot(group uint32, i int) (*slots, state.Ref, int) {
 
 // Fault implements guests.Role.
 func (f *windowFunction) Fault(i int, err error) error {
-	if err := f.emitter.Fault(i, err); err != nil {
+	if err := f.lost(i, f.shownKey.Show(f.keys[i]), err); err != nil {
 		return err
 	}
 	return f.Done(i)

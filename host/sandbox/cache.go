@@ -16,6 +16,7 @@ import (
 // The cache on disk has a directory for each module, named by its digest:
 //
 //	CacheDir/<digest>/seal                       one line per entry: digest, path
+//	CacheDir/<digest>/poisoned                   why it is never compiled again, if so
 //	CacheDir/<digest>/wazero-<version>-…/<key>   entries, written by the engine
 //
 // The engine checks the code in an entry but not the lengths and offsets beside
@@ -34,6 +35,32 @@ const entriesMax = 1000
 // cacheEntryDir is where a module's compiled code is kept.
 func cacheEntryDir(dir string, digest [sha256.Size]byte) string {
 	return filepath.Join(dir, hex.EncodeToString(digest[:]))
+}
+
+// poisonedFile says that compiling the module killed a process, and how.
+const poisonedFile = "poisoned"
+
+// poisoned returns why a module is not compiled again, and the file that says so; ""
+// if nothing is known against it.
+func poisoned(dir string) (reason, path string) {
+	path = filepath.Join(dir, poisonedFile)
+	file, err := os.Open(path)
+	if err != nil {
+		return "", path
+	}
+	text, err := io.ReadAll(io.LimitReader(file, 1000))
+	if err = errors.Join(err, file.Close()); err != nil || len(text) == 0 {
+		return "its mark cannot be read", path
+	}
+	return printable(text), path
+}
+
+// markPoisoned remembers it.
+func markPoisoned(dir, reason string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, poisonedFile), []byte(reason), 0o600)
 }
 
 // entry is one file of the engine in a module's directory.

@@ -55,12 +55,15 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	info, refused := inspect(wasm, e.options, needManifest)
+	info, quick, refused := inspect(wasm, e.options, needManifest)
 	if refused != nil {
 		refused.Module = name
 		return nil, refused
 	}
-	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1}
+	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1, isQuick: quick}
+	if err := m.compileApart(ctx, wasm); err != nil {
+		return nil, err
+	}
 	if err := m.compile(wasm); err != nil {
 		return nil, err
 	}

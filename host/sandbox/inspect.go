@@ -60,7 +60,7 @@ func Inspect(wasm []byte, options Options) (Info, error) {
 	if err := options.Validate(); err != nil {
 		return Info{}, err
 	}
-	info, refused := inspect(wasm, options.withDefaults(), true)
+	info, _, refused := inspect(wasm, options.withDefaults(), true)
 	if refused != nil {
 		return info, refused
 	}
@@ -68,10 +68,10 @@ func Inspect(wasm []byte, options Options) (Info, error) {
 }
 
 // inspect is Inspect; without needManifest the manifest is not looked at, as long
-// as a module is not packed.
-func inspect(wasm []byte, options Options, needManifest bool) (Info, *RefusedError) {
+// as a module is not packed. It also tells whether a module compiles in no time.
+func inspect(wasm []byte, options Options, needManifest bool) (info Info, quick bool, err *RefusedError) {
 	s, refused := scan(wasm, options)
-	info := s.info()
+	info = s.info()
 	if refused == nil {
 		s.checkImports()
 		s.checkMarker(info)
@@ -79,7 +79,7 @@ func inspect(wasm []byte, options Options, needManifest bool) (Info, *RefusedErr
 		s.checkReserved()
 		s.checkManifest(&info, needManifest)
 	}
-	return info, s.err
+	return info, len(wasm) <= quickBytes && s.blockLocals <= quickBlockLocals, s.err
 }
 
 // info collects what the scanner read, which may be half of the module.

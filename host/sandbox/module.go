@@ -20,6 +20,7 @@ type Module struct {
 	digest   [sha256.Size]byte
 	info     Info
 	options  Options
+	isQuick  bool // to compile: not worth a process
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiled wazero.CompiledModule

@@ -57,6 +57,10 @@ type Options struct {
 	// CacheBytesMin is the size from which modules are kept in the cache (default
 	// 16 KiB). Smaller ones compile faster than a disk confirms a write.
 	CacheBytesMin int
+	// Child compiles modules in processes of their own. Without one they are compiled in
+	// this process, where what a hostile module does to the compiler it does to all
+	// others: right for tests, and for modules that one trusts.
+	Child Child
 	// FreshInstance throws the guest away after every call. The answers must stay
 	// the same, since memory is a cache by contract; suites run with it to prove so.
 	FreshInstance bool

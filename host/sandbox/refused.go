@@ -21,6 +21,7 @@ const (
 	RefusedTable     Refusal = "table"       // its table is over the limit
 	RefusedLimit     Refusal = "limit"       // another count is over its limit
 	RefusedInvalid   Refusal = "invalid"     // the engine's validation failed
+	RefusedPoisoned  Refusal = "poisoned"    // compiling it killed a process, now or before
 )
 
 // RefusedError says why a module is not taken. No code of it has run.

@@ -56,6 +56,10 @@ func newWorker(f *job.Function) *guesttest.Instance {
 			}
 			return
 		}
+		if f.Name == "words" {
+			words(f, o)
+			return
+		}
 		c := f.Inputs[0].Schema.Column(0)
 		n := c.Int64(o.Row)
 		if columns != nil {
@@ -101,6 +105,30 @@ func reversed(lines []string, r stream.Row) stream.Row {
 		}
 	}
 	return rowOf(stream.MustSchema(out...), values...)
+}
+
+// words is an aggregate that strings its numbers together. It fails on 13, and has no
+// result with a 7 in it.
+func words(f *job.Function, o *guesttest.Op) {
+	text, n := f.Accumulator.Column(0), f.Inputs[0].Schema.Column(0)
+	read := func(slot uint32) string { return string(text.Bytes(o.StateAt(slot))) }
+	switch o.Kind {
+	case abi.OpCreate:
+		o.SetState(0, rowOf(f.Accumulator, ""))
+	case abi.OpAdd:
+		v := n.Int64(o.Row)
+		o.SetState(0, rowOf(f.Accumulator, fmt.Sprint(read(o.Slot), v, ";")))
+		if v == 13 {
+			o.Fail("thirteen")
+		}
+	case abi.OpMerge:
+		o.SetState(0, rowOf(f.Accumulator, read(o.Slot)+read(o.Arg)))
+	case abi.OpResult:
+		if strings.Contains(read(o.Slot), "7") {
+			o.Fail("no sevens")
+		}
+		o.Emit(0, rowOf(f.Result(), read(o.Slot)))
+	}
 }
 
 func work(f *job.Function, o *guesttest.Op, n, by int64) {

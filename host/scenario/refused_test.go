@@ -118,20 +118,18 @@ there is no decoder or no encoder`
 	}
 }
 
-// TestNotOfferedAtTheStart has a function whose accumulator the engine cannot keep
-// yet, which shows only when the job is built.
-func TestNotOfferedAtTheStart(t *testing.T) {
+// TestNotOffered has a function whose accumulator the engine cannot keep yet.
+func TestNotOffered(t *testing.T) {
 	columns := func(name, of string) *abi.Schema {
 		return &abi.Schema{Fields: []*abi.Field{{Name: name, Type: of}}}
 	}
 	o := options()
 	o.Manifest = func(job.Module, []byte) (*abi.Manifest, error) {
 		return &abi.Manifest{Functions: []*abi.Function{{
-			Name: "f", Role: abi.RoleAggregate, Input: columns("v", "BIGINT"), Accumulator: columns("s", "STRING"), Output: columns("n", "BIGINT"),
+			Name: "f", Role: abi.RoleAggregate, Input: columns("v", "BIGINT"), Accumulator: columns("s", "ARRAY<BIGINT>"), Output: columns("n", "BIGINT"),
 		}}}, nil
 	}
-	text := strings.Replace(refusedJob, "WINDOW, aggregate: {v: sum(v)}", "window: {tumbling: {size: 1s}}, aggregate: {wasm: m.f}", 1)
-	text = strings.Replace(text, "sources:", "modules: {m: {file: m.wasm}}\nsources:", 1) + "want-error accumulator"
+	text := strings.NewReplacer("WINDOW, aggregate: {v: sum(v)}", "window: {tumbling: {size: 1s}}, aggregate: {wasm: m.f}", "MODULE", "m: {file: m.wasm}").Replace(refusedJob)
 	got := parse(t, "a.scenario", []byte("-- m.wasm --\n"+text)).Run(o)
 	if got.Outcome != scenario.Wrong || !strings.Contains(got.Message, "not offered yet") {
 		t.Error(got)

@@ -60,6 +60,25 @@ func (b *Batch) Truncate(n int) {
 	b.starts, b.times = b.starts[:n+1], b.times[:n]
 }
 
+// Keep takes out the rows that are not to be kept. There are no marks yet.
+func (b *Batch) Keep(keeps func(i int) bool) {
+	n, end := 0, uint32(0) // rows are moved to the front, at most to where they are
+	for i := range b.Len() {
+		if !keeps(i) {
+			continue
+		}
+		row := b.data[b.starts[i]:b.starts[i+1]]
+		copy(b.data[end:], row)
+		b.times[n], b.starts[n] = b.times[i], end
+		end += uint32(len(row))
+		n++
+	}
+	if b.Len() > 0 {
+		b.starts[n] = end
+		b.data, b.starts, b.times = b.data[:end], b.starts[:n+1], b.times[:n]
+	}
+}
+
 // CopyFrom makes the batch equal to another.
 func (b *Batch) CopyFrom(o *Batch) {
 	b.Marks = append(b.Marks[:0], o.Marks...)

@@ -59,3 +59,19 @@ func (c *Column) room(r Row) (room, at int) {
 	}
 	return (int(uint32(slot)) + 7) &^ 7, int(slot >> 32)
 }
+
+// RowBytes is how long a row is that a RowWriter or a Projection wrote, and behind which
+// other bytes follow.
+func (s *Schema) RowBytes(r Row) int {
+	n := s.FixedBytes()
+	for i := range s.columns {
+		c := &s.columns[i]
+		if !c.IsNull(r) {
+			room, _ := c.room(r)
+			n += room
+		} else if c.Slot(r) != 0 {
+			n += c.Type.reserves() // room is kept for a value that may come
+		}
+	}
+	return n
+}

@@ -48,12 +48,15 @@ func TestWrittenRowsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := MustSchema(genFields(2, 6).Draw(t, "fields")...)
 		values := drawRow(t, s.Fields())
+		row := rowBytes(s, Insert, values)
+		if n := s.RowBytes(append(row[:len(row):len(row)], 1, 2, 3, 4, 5, 6, 7, 8)); n != len(row) {
+			t.Fatalf("a row of %d bytes is said to have %d", len(row), n)
+		}
 		for i := range values {
 			if s.fields[i].Type.reserves() > 0 && values[i] == nil {
 				return
 			}
 		}
-		row := rowBytes(s, Insert, values)
 		if err := CheckExact(s, row); err != nil {
 			t.Fatal(err)
 		}

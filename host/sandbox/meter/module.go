@@ -130,6 +130,8 @@ func (r *rewriter) readSection(s section) bool {
 		}
 	case sectionGlobal:
 		r.globals += uint32(c.count(1))
+	case sectionExport:
+		return r.checkExports(&c)
 	case sectionCode:
 		n := c.count(2)
 		r.bodies = make([]span, 0, n)
@@ -189,6 +191,19 @@ func (r *rewriter) readImports(c *cursor) {
 			return
 		}
 	}
+}
+
+// checkExports is invariant D for what is exported. (Constant expressions cannot reach
+// the counters: they are mutable, and no import.)
+func (r *rewriter) checkExports(c *cursor) bool {
+	for range c.count(3) {
+		c.skip(int(c.u32()))
+		kind, index := c.byte(), c.u32()
+		if c.bad || kind == 3 && index >= r.globals {
+			return false
+		}
+	}
+	return true
 }
 
 // write puts the module together.

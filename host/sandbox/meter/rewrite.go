@@ -8,20 +8,20 @@ import (
 
 // What is written into functions.
 const (
-	typeI32     = 0x7f
-	typeI64     = 0x7e
-	opEnd       = opcode.End
-	opI32Const  = 0x41
-	opI64Const  = 0x42
-	opI64LtS    = 0x53
-	opI32And    = 0x71
-	opI64Add    = 0x7c
-	opI64Sub    = 0x7d
-	opI64Or     = 0x84
-	opI64Shl    = 0x86
-	opI64ShrU   = 0x88
-	opI64Extend = 0xad // of an unsigned i32
-	blockVoid   = 0x40
+	typeI32      = 0x7f
+	typeI64      = 0x7e
+	opEnd        = opcode.End
+	opMemorySize = 0x3f
+	opI64Const   = 0x42
+	opI64LtS     = 0x53
+	opI32Sub     = 0x6b
+	opI64Add     = 0x7c
+	opI64Sub     = 0x7d
+	opI64Or      = 0x84
+	opI64Shl     = 0x86
+	opI64ShrU    = 0x88
+	opI64Extend  = 0xad // of an unsigned i32
+	blockVoid    = 0x40
 )
 
 // uncheckedMax is what a function without calls and loops may cost at most to be
@@ -153,8 +153,8 @@ func (r *rewriter) instructions(canStop bool) {
 				written = i.End
 			}
 		case opcode.MemoryGrow:
-			flush(i.At)
-			r.chargeLength(uint32(open)+1, []byte{opI32Const, 0xff, 0xff, 0x03, opI32And}, unitsPerPageLog, opI64Shl)
+			flush(i.End)
+			r.chargeGrowth(uint32(open) + 1)
 		case opcode.Misc:
 			if hasLength(&i) {
 				flush(i.At)
@@ -186,20 +186,33 @@ func (r *rewriter) check(stop uint32, depth bool) {
 
 func (r *rewriter) chargeBulk(i *opcode.Instruction, stop uint32) {
 	if i.Sub == opcode.TableInit || i.Sub == opcode.TableCopy {
-		r.chargeLength(stop, nil, unitsPerEntryLog, opI64Shl)
+		r.chargeLength(stop, unitsPerEntryLog, opI64Shl)
 		return
 	}
-	r.chargeLength(stop, nil, bulkBytesPerUnitLog, opI64ShrU)
+	r.chargeLength(stop, bulkBytesPerUnitLog, opI64ShrU)
 }
 
 // chargeLength charges for the number on the stack, shifted, and leaves it there.
-// What prepares it is more code. (Of a number of pages only 16 bits count: no memory
-// can grow by more, and trying costs nothing.)
-func (r *rewriter) chargeLength(stop uint32, more []byte, shift byte, op byte) {
+func (r *rewriter) chargeLength(stop uint32, shift, op byte) {
 	r.local(opcode.LocalTee)
 	r.get(r.fuel())
 	r.local(opcode.LocalGet)
-	r.body = append(r.body, more...)
+	r.chargeShifted(stop, shift, op)
+}
+
+// chargeGrowth charges for the pages that memory has grown by, and leaves what growing
+// answered on the stack: the size before, or -1, which counts as all pages there are.
+func (r *rewriter) chargeGrowth(stop uint32) {
+	r.local(opcode.LocalTee)
+	r.get(r.fuel())
+	r.body = append(r.body, opMemorySize, 0)
+	r.local(opcode.LocalGet)
+	r.body = append(r.body, opI32Sub)
+	r.chargeShifted(stop, unitsPerPageLog, opI64Shl)
+}
+
+// chargeShifted charges for the i32 on the stack, with the fuel below it.
+func (r *rewriter) chargeShifted(stop uint32, shift, op byte) {
 	r.body = append(r.body, opI64Extend, opI64Const, shift, op, opI64Sub)
 	r.set(r.fuel())
 	r.check(stop, false)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmstream/wasmstream/host/sandbox"
+)
+
+// childJob is a job with room for any of our modules.
+func childJob(dir string) sandbox.ChildJob {
+	return sandbox.ChildJob{
+		MemoryPagesMax: 1024, ModuleBytesMax: moduleBytesMax, FunctionsMax: 10_000, TableElementsMax: 16_384,
+		CacheDir: dir, CacheBytesMin: 1, CPU: time.Minute, Wall: deadline, AddressBytesMax: 1 << 30,
+	}
+}
+
+// A module is compiled by a process of its own, which leaves the code where others find it.
+func TestCompileModule(t *testing.T) {
+	t.Parallel()
+	dir, child := t.TempDir(), compileChild(binary)
+	goGuest := []byte(read(t, wasmFile("delays-go")))
+	if err := child(context.Background(), childJob(dir), goGuest); err != nil {
+		t.Fatal(err)
+	}
+	if seals, _ := filepath.Glob(filepath.Join(dir, "*", "seal")); len(seals) != 1 {
+		t.Errorf("it left %v", seals)
+	}
+	var refused *sandbox.RefusedError
+	if err := child(context.Background(), childJob(dir), []byte("no")); !errors.As(err, &refused) || refused.Kind != sandbox.RefusedNotWasm || refused.Offset != 0 {
+		t.Errorf("no module: %v", err)
+	}
+	if err := child(context.Background(), childJob(dir), []byte(invalid(t, read(t, wasmFile("delays-c"))))); !errors.As(err, &refused) || refused.Kind != sandbox.RefusedInvalid {
+		t.Errorf("an invalid module: %v", err)
+	}
+	var died *sandbox.DiedError
+	late, tight := childJob(t.TempDir()), childJob(t.TempDir())
+	late.CPU = time.Millisecond
+	if err := child(context.Background(), late, goGuest); !errors.As(err, &died) || !strings.Contains(err.Error(), "1ms of processor time") {
+		t.Errorf("without time: %v", err)
+	}
+	tight.AddressBytesMax = 1 << 20
+	if err := child(context.Background(), tight, goGuest); !errors.As(err, &died) || !strings.Contains(err.Error(), "1 MiB of memory") {
+		t.Errorf("without memory: %v", err)
+	}
+	hasty := childJob(t.TempDir())
+	hasty.Wall = time.Millisecond
+	if err := child(context.Background(), hasty, goGuest); err == nil || errors.As(err, &died) && died.Reason == "" || strings.Contains(err.Error(), "processor") {
+		t.Errorf("by the clock: %v", err)
+	}
+	if err := compileChild(filepath.Join(dir, "absent"))(context.Background(), childJob(dir), goGuest); err == nil || !strings.Contains(err.Error(), "--compile-in-process") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+// A module that is marked as poisoned is refused, with where it is remembered.
+func TestAPoisonedModule(t *testing.T) {
+	t.Parallel()
+	folder, dir := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-go")))
+	write(t, filepath.Join(folder, "flights.ndjson"), sound)
+	write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "delays"))
+	run(t, folder, "check", "--cache-dir", dir, "job.yaml").expect(t, exitOK)
+	seals, err := filepath.Glob(filepath.Join(dir, "*", "seal"))
+	if err != nil || len(seals) != 1 {
+		t.Fatal(seals, err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(seals[0]), "poisoned"), []byte("it was too much"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "check", "--cache-dir", dir, "job.yaml").expect(t, exitRefused, "it was too much", "remembered in "+filepath.Dir(seals[0]))
+	run(t, folder, "check", "--cache-dir", dir, "--compile-in-process", "job.yaml").expect(t, exitOK)
+}

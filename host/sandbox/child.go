@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Child compiles a module in a process of its own, under the limits of the job, as
+// CompileChild does there. It returns a *RefusedError that the process answered, a
+// *DiedError if it ended otherwise by what the module did to it, and any other error
+// if nothing can be said about the module.
+type Child func(ctx context.Context, job ChildJob, wasm []byte) error
+
+// ChildJob is what the process has to know. It is meant to be written as JSON.
+type ChildJob struct {
+	// The limits of the engine's Options that have to do with taking a module.
+	MemoryPagesMax   uint32
+	ModuleBytesMax   int
+	FunctionsMax     int
+	TableElementsMax uint32
+	// CacheDir is where it leaves the compiled code; CacheBytesMin as in Options.
+	CacheDir      string
+	CacheBytesMin int
+	// CPU bounds the processor time of the process, and Wall the time by the clock,
+	// which says little about a module where others use the machine.
+	CPU, Wall time.Duration
+	// AddressBytesMax bounds what the process maps beyond what it begins with.
+	AddressBytesMax int64
+}
+
+// DiedError says that a module killed the process that compiled it.
+type DiedError struct{ Reason string }
+
+// Error implements error.
+func (e *DiedError) Error() string { return e.Reason }
+
+// What a child may use: as much for any module, and more for each byte of it. Go's
+// guests, which take longest, need a third of it.
+const (
+	childCPU          = 800 * time.Millisecond
+	childCPUPerByte   = 1500 * time.Nanosecond
+	childWallPerCPU   = 8
+	childAddressBytes = 768 << 20
+	childBytesPerByte = 64
+)
+
+// Modules up to these compile in some milliseconds, less than a process takes to start.
+const (
+	quickBytes       = 8 << 10
+	quickBlockLocals = 10_000
+)
+
+// CompileChild is the work of a Child in its process: it validates a module, puts
+// meters into it and compiles it into the cache.
+func CompileChild(ctx context.Context, job ChildJob, wasm []byte) error {
+	e, err := NewEngine(ctx, Options{
+		MemoryPagesMax: job.MemoryPagesMax, ModuleBytesMax: job.ModuleBytesMax, FunctionsMax: job.FunctionsMax,
+		TableElementsMax: job.TableElementsMax, CacheDir: job.CacheDir, CacheBytesMin: job.CacheBytesMin,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = e.LoadUnpacked(ctx, "", wasm)
+	return errors.Join(err, e.Close())
+}
+
+// childJob is the job for a module of so many bytes.
+func (o *Options) childJob(bytes int) ChildJob {
+	cpu := childCPU + time.Duration(bytes)*childCPUPerByte
+	return ChildJob{
+		MemoryPagesMax: o.MemoryPagesMax, ModuleBytesMax: o.ModuleBytesMax, FunctionsMax: o.FunctionsMax,
+		TableElementsMax: o.TableElementsMax, CacheDir: o.CacheDir, CacheBytesMin: o.CacheBytesMin,
+		CPU: cpu, Wall: childWallPerCPU * cpu, AddressBytesMax: childAddressBytes + childBytesPerByte*int64(bytes),
+	}
+}
+
+// compileApart has a Child compile a module that is not in the cache, so that what
+// its compilation does to a process it does not do to this one. One that killed its
+// process is remembered in the cache, and refused from then on.
+func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
+	if m.options.Child == nil || m.isQuick {
+		return nil
+	}
+	dir := cacheEntryDir(m.options.CacheDir, m.digest)
+	if m.options.CacheDir != "" {
+		if reason, file := poisoned(dir); reason != "" {
+			return m.poison(reason + "; it is remembered in " + file)
+		}
+		if sealed, err := dropUnsealed(dir); err == nil && len(sealed) > 0 {
+			return nil
+		}
+	}
+	err := m.options.Child(ctx, m.options.childJob(len(wasm)), wasm)
+	var died *DiedError
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		refused.Module = m.name
+		return refused
+	case errors.As(err, &died):
+		if m.options.CacheDir != "" {
+			if err := markPoisoned(dir, died.Reason); err != nil {
+				return errors.Join(m.poison(died.Reason), fmt.Errorf("it could not be remembered: %w", err))
+			}
+		}
+		return m.poison(died.Reason)
+	}
+	return fmt.Errorf("module %q could not be compiled in a process of its own: %w", m.name, err)
+}
+
+func (m *Module) poison(reason string) error {
+	return &RefusedError{Module: m.name, Kind: RefusedPoisoned, Offset: -1,
+		Reason: "it killed the process that compiled it: " + reason}
+}
