@@ -147,6 +147,12 @@ func behaviours() (all []behaviour) {
 	far := code(opLocalGet, 1, i32(1103515245), 0x6c, i32(12345), opI32Add, opLocalTee, 1, i32(0x3e7ffff), 0x71, opI32Load8, 0, 0, opDrop)
 	add("cold reads", abi.FaultOutOfFuel, nil, forever(far))
 	pages(1000)
+	add("chase of pointers", abi.FaultOutOfFuel, nil, code(
+		// Each word of 64 MB holds the address of one far away.
+		opLoop, void, opLocalGet, 0, opLocalGet, 0, i32(8191*4096+64), opI32Add, i32(0x3efffc0), 0x71, opI32Store, 2, 0,
+		opLocalGet, 0, i32(64), opI32Add, opLocalTee, 0, i32(0x3efffc0), 0x49, 0x0d, 0, opEnd,
+		forever(opLocalGet, 0, i32(0x3efffc0), 0x71, 0x28, 2, 0, opLocalSet, 0)))
+	pages(1023)
 	add("cold writes", abi.FaultOutOfFuel, nil, forever(opLocalGet, 1, i32(1103515245), 0x6c, i32(12345), opI32Add, opLocalTee, 1, i32(0x3e7ffff), 0x71, i32(1), 0x3a, 0, 0))
 	pages(1000)
 	add("divisions", abi.FaultOutOfFuel, nil, forever(i64(-1), i64(3), 0x7f, opDrop))
@@ -224,7 +230,7 @@ func TestHostile(t *testing.T) {
 			t.Fatalf("%v\n%s", err, output)
 		}
 		for line := range strings.SplitSeq(string(output), "\n") {
-			if strings.Contains(line, "modules; ") {
+			if strings.Contains(line, "modules; ") || strings.Contains(line, " took ") {
 				t.Log(strings.TrimSpace(line))
 			}
 		}
@@ -237,6 +243,9 @@ func TestHostile(t *testing.T) {
 		before, base := processorTime(t), memoryLine(t, "VmRSS")
 		got := playHostile(h)
 		took, grew := processorTime(t)-before, memoryLine(t, "VmHWM")-base
+		if testing.Verbose() && took > hostileTimeMax/4 {
+			t.Logf("%s took %s", h.name, took)
+		}
 		slowest, largest, count = max(slowest, took), max(largest, grew), count+1
 		if got != h.expectation() {
 			t.Errorf("%s: %s; want %s", h.name, got, h.expectation())

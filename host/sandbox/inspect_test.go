@@ -250,10 +250,10 @@ func TestReaderNumbers(t *testing.T) {
 
 func TestOptionsValidateNamesEveryBadField(t *testing.T) {
 	options := Options{MemoryPagesMax: 65536, ModuleBytesMax: -1, CacheBytesMin: -1, FunctionsMax: -1, TableElementsMax: maxU32, FrameBytesMax: -1,
-		EffectsBytesMax: -1, LogLinesMax: -1, MessageBytesMax: -1, WaitsMax: -1}
+		EffectsBytesMax: -1, LogLinesMax: -1, MessageBytesMax: -1, WaitsMax: -1, FuelPerCall: -1, FuelPerOp: -1, FuelPerStart: -1, StackBytesMax: -1}
 	_, err := NewEngine(context.Background(), options)
 	for _, field := range []string{"MemoryPagesMax", "ModuleBytesMax", "CacheBytesMin", "FunctionsMax", "TableElementsMax", "FrameBytesMax",
-		"EffectsBytesMax", "LogLinesMax", "MessageBytesMax", "WaitsMax"} {
+		"EffectsBytesMax", "LogLinesMax", "MessageBytesMax", "WaitsMax", "FuelPerCall", "FuelPerOp", "FuelPerStart", "StackBytesMax"} {
 		if err == nil || !strings.Contains(err.Error(), field+" is") {
 			t.Errorf("%s is not named in: %v", field, err)
 		}

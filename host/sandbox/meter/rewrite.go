@@ -26,7 +26,7 @@ const (
 
 // uncheckedMax is what a function without calls and loops may cost at most to be
 // charged without a look at what is left: the next check sees it.
-const uncheckedMax = 64
+const uncheckedMax = 128
 
 // function writes one function. One that may have to stop looks like this, so that
 // stopping is out of the way of what goes on, and all labels of the original stay
@@ -101,7 +101,7 @@ func (r *rewriter) checked(typeIndex uint32) {
 // room is what a call of the function takes on the engine's stack, in words: a
 // value that lives across others has a place there, whose number is bounded by the
 // locals and by the instructions that make values.
-func (f *function) room() uint32 { return 8 + f.locals + f.cost/4 }
+func (f *function) room() uint32 { return 8 + f.locals + f.instructions/4 }
 
 // appendBlockType writes the type of a block with the results of a function.
 func (r *rewriter) appendBlockType(dst []byte, typeIndex uint32) []byte {
@@ -120,49 +120,44 @@ func (r *rewriter) appendBlockType(dst []byte, typeIndex uint32) []byte {
 	return appendSigned(dst, t.block)
 }
 
-// instructions writes the original's instructions but its last end. In a function
-// with a label to stop at, that is the one behind all of the original.
+// instructions writes the original's instructions but its last end, with the charges
+// and the edits that the plan has. In a function that can stop, the label to stop at is
+// the one behind all of the original.
 func (r *rewriter) instructions(canStop bool) {
 	f := &r.f
-	reader := opcode.Reader{Data: r.in, At: f.at, End: f.end - 1}
-	next, written, open := f.keptFrom(1), f.at, 0
+	written := f.at
 	flush := func(to int) {
 		r.body = append(r.body, r.in[written:to]...)
 		written = to
 	}
-	for reader.At < reader.End {
-		i, _ := reader.Next() // plan has read it before
-		if next < len(f.points) && int(f.points[next].at) == i.At {
-			flush(i.At)
-			r.charge(f.points[next].cost)
-			if f.points[next].loop {
-				r.check(uint32(open)+1, f.folded && next == 1 && f.calls)
+	next := f.keptFrom(1)
+	for n := 0; n < len(f.edits) || next < len(f.points); {
+		if n == len(f.edits) || next < len(f.points) && f.points[next].at <= f.edits[n].at {
+			p := &f.points[next]
+			flush(int(p.at))
+			r.charge(p.cost)
+			if p.loop {
+				r.check(p.open+1, f.folded && next == 1 && f.calls)
 			}
 			next = f.keptFrom(next + 1)
+			continue
 		}
-		switch i.Op {
-		case opcode.Block, opcode.Loop, opcode.If:
-			open++
-		case opcode.End:
-			open--
-		case opcode.Return:
-			if f.calls && canStop {
-				flush(i.At)
-				r.body = append(r.body, opcode.Br)
-				r.body = binary.AppendUvarint(r.body, uint64(open))
-				written = i.End
-			}
-		case opcode.MemoryGrow:
-			flush(i.End)
-			r.chargeGrowth(uint32(open) + 1)
-		case opcode.Misc:
-			if hasLength(&i) {
-				flush(i.At)
-				r.chargeBulk(&i, uint32(open)+1)
-			}
+		e := &f.edits[n]
+		n++
+		switch {
+		case e.op == opcode.Return && f.calls && canStop:
+			flush(int(e.at))
+			r.body = binary.AppendUvarint(append(r.body, opcode.Br), uint64(e.open))
+			written = int(e.end)
+		case e.op == opcode.MemoryGrow:
+			flush(int(e.end))
+			r.chargeGrowth(e.open + 1)
+		case e.op == opcode.Misc:
+			flush(int(e.at))
+			r.chargeBulk(e.sub, e.open+1)
 		}
 	}
-	flush(reader.End)
+	flush(f.end - 1)
 }
 
 // keptFrom returns the first point from n on at which is charged.
@@ -184,8 +179,8 @@ func (r *rewriter) check(stop uint32, depth bool) {
 	r.body = binary.AppendUvarint(r.body, uint64(stop))
 }
 
-func (r *rewriter) chargeBulk(i *opcode.Instruction, stop uint32) {
-	if i.Sub == opcode.TableInit || i.Sub == opcode.TableCopy {
+func (r *rewriter) chargeBulk(sub byte, stop uint32) {
+	if sub == opcode.TableInit || sub == opcode.TableCopy {
 		r.chargeLength(stop, unitsPerEntryLog, opI64Shl)
 		return
 	}
