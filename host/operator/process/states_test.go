@@ -433,7 +433,7 @@ func TestCallsThatMayNotBe(t *testing.T) {
 		kind abi.FaultKind
 	}{
 		"no such state":           {get(0, 5, s), abi.FaultBadState},
-		"no such op":              {get(2, aMap, s), abi.FaultBadOp},
+		"no such op":              {get(2, aMap, s), abi.FaultBadState},
 		"a slot":                  {get(0, aValue, s), abi.FaultBadState},
 		"get of a list":           {get(0, aList, s), abi.FaultBadState},
 		"a key of another schema": {get(0, aMap, row(number, 200)), abi.FaultBadRow},
