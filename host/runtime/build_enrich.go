@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"errors"
+
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -41,6 +43,9 @@ func (b *builder) enrich(s *job.Step) error {
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err
+	}
+	if b.config.Asker == nil {
+		return errors.New("there is nobody here to answer its requests")
 	}
 	if o.asker, err = b.config.Asker(s); err != nil {
 		return err

@@ -37,6 +37,7 @@ func TestCrashesWithRequestsInFlight(t *testing.T) {
 		w := newWorld(seed)
 		live := func() error {
 			asker := &randomAsker{random: r}
+			plan.Parallelism = 1 + r.IntN(4) // of the other steps
 			l := &life{order: r.Uint64(), every: 12, more: asker.more, adapt: func(c *runtime.Config) {
 				c.Asker = func(*job.Step) (connector.Asker, error) { return asker, nil }
 				c.Guest = func(*job.Function) (runtime.Guest, error) {

@@ -101,6 +101,7 @@ type life struct {
 	where    string // it ended
 	recovery checkpoint.Recovery
 	guests   []runtime.Guest
+	askers   []*asker
 }
 
 // die ends the process where it stands: its panic takes the place of a return.
@@ -169,6 +170,9 @@ func (l *life) beat() {
 	w := l.world
 	if l.rand.IntN(4) == 0 {
 		w.clock.pass(1)
+	}
+	if len(l.askers) > 0 && l.rand.IntN(8) == 0 {
+		l.answerOne()
 	}
 	switch l.beats {
 	case l.weather.fullAfter:

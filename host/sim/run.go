@@ -340,6 +340,7 @@ func (l *life) drive(j *runtime.Job, random *rand.Rand) error {
 		case w.final():
 			w.trace.say("the job has ended")
 			return nil
+		case l.answerOne():
 		case !w.clock.skip():
 			return errors.New("the job has not ended, and nothing is left to do")
 		}
@@ -363,6 +364,7 @@ func (r *run) config(l *life, c *runtime.Checkpoints, decoders int) runtime.Conf
 			return json.NewEncoder(s.Input, json.EncoderOptions{AppendOnly: k != nil && k.Mode != job.ChangelogMode})
 		},
 		Guest: l.guest(r.o.Guest),
+		Asker: l.asker,
 	}
 }
 

@@ -45,6 +45,7 @@ var Specs = []Spec{
 	{Name: "functions", SplitsMax: 1, Late: 8, Ordered: true, Unordered: []string{"contents"}, Records: 480},
 	{Name: "bad-records", SplitsMax: 1, Faulty: 10, Ordered: true, Records: 640},
 	{Name: "aligned", SplitsMax: 2, Ordered: true, Records: 400},
+	{Name: "enrich", SplitsMax: 2, Unordered: []string{"ordered"}, Ordered: true, Records: 480},
 }
 
 // specOf is the job of a name.
