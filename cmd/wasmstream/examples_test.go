@@ -23,6 +23,13 @@ var builders = map[string]func(t *testing.T, sdk, source, wasm string){
 		build(t, source, []string{"GOOS=wasip1", "GOARCH=wasm"}, "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", wasm, ".")
 		run(t, source, "module", "pack", wasm).expect(t, 0)
 	},
+	"rust": func(t *testing.T, _, source, wasm string) {
+		target, name := t.TempDir(), strings.ReplaceAll(strings.TrimSuffix(filepath.Base(wasm), ".wasm"), "-", "_")
+		build(t, source, []string{"RUSTFLAGS=-C link-arg=-zstack-size=65536"}, "cargo", "build", "--quiet", "--offline", "--release", "--lib",
+			"--target", "wasm32-unknown-unknown", "--target-dir", target)
+		write(t, wasm, read(t, filepath.Join(target, "wasm32-unknown-unknown/release", name+".wasm")))
+		run(t, source, "module", "pack", wasm).expect(t, 0)
+	},
 }
 
 func build(t *testing.T, folder string, env []string, program string, args ...string) {
@@ -34,8 +41,8 @@ func build(t *testing.T, folder string, env []string, program string, args ...st
 	}
 }
 
-// TestExamples builds each example of udfs/examples and plays its cases and its job's scenario. In Go, whose modules take
-// long to be built, that is done for one; the cases of the others are played natively by their own tests.
+// TestExamples builds each example of udfs/examples and plays its cases and its job's scenario. In Go and Rust, whose
+// modules take long to be built, that is done for one; the cases of the others are played natively by their own tests.
 func TestExamples(t *testing.T) {
 	folders, err := filepath.Glob("../../udfs/examples/*/cases.txt")
 	if err != nil || len(folders) == 0 {
@@ -44,7 +51,7 @@ func TestExamples(t *testing.T) {
 	for _, cases := range folders {
 		for language, builder := range builders {
 			name := filepath.Base(filepath.Dir(cases))
-			if language == "go" && name != "fraud" {
+			if language != "c" && name != "fraud" && os.Getenv("WASMSTREAM_ALL_EXAMPLES") == "" {
 				continue
 			}
 			t.Run(name+" "+language, func(t *testing.T) {

@@ -139,8 +139,8 @@ func (f *conformity) tell(w io.Writer) {
 		if r.Case != "" {
 			fmt.Fprintf(w, ": %s", r.Case)
 		}
-		if r.Fresh {
-			fmt.Fprint(w, ", with a fresh instance for each frame")
+		if r.Way != "" && r.Way != conformance.OneInstance {
+			fmt.Fprintf(w, ", %s", r.Way)
 		}
 		fmt.Fprintln(w)
 		switch {

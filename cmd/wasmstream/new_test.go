@@ -105,9 +105,9 @@ func TestNewFunctionRefuses(t *testing.T) {
 }
 
 // TestExamplesOfRoles: what the SDKs' pages show of each role stands in the templates, which TestNewFunction builds and
-// runs.
+// runs. (That of Rust is a module of its own, which a test of udfs/build builds and runs.)
 func TestExamplesOfRoles(t *testing.T) {
-	for language := range offered {
+	for _, language := range []string{"go", "c"} {
 		_, blocks := document(t, "guest-sdk/"+language+"/README.md")
 		shown := map[string]bool{}
 		for _, b := range blocks {

@@ -194,7 +194,10 @@ func (c String) As(name string) Column {
 func (c String) IsNull(r Row) bool { return isNull(r, uint8(c), typeString) }
 
 // SetNull makes the field null.
-func (c String) SetNull(r Row) { setNull(r, uint8(c), typeString) }
+func (c String) SetNull(r Row) {
+	replaceText(r, at(r, uint8(c), typeString))
+	setNull(r, uint8(c), typeString)
+}
 
 // Get returns the field, "" if null. It is a view, good until the function returns: strings.Clone keeps it.
 func (c String) Get(r Row) string {
@@ -206,6 +209,9 @@ func (c String) Get(r Row) string {
 func (c String) Set(r Row, v string) {
 	putBytes(r, uint8(c), typeString, unsafe.Slice(unsafe.StringData(v), len(v)))
 }
+
+// Copy sets the field to a column of another row: null if that is.
+func (c String) Copy(r Row, of String, from Row) { copyText(r, uint8(c), from, uint8(of), typeString) }
 
 // Bytes is a column of type BYTES: its position in the row.
 type Bytes uint8
@@ -219,7 +225,10 @@ func (c Bytes) As(name string) Column {
 func (c Bytes) IsNull(r Row) bool { return isNull(r, uint8(c), typeBytes) }
 
 // SetNull makes the field null.
-func (c Bytes) SetNull(r Row) { setNull(r, uint8(c), typeBytes) }
+func (c Bytes) SetNull(r Row) {
+	replaceText(r, at(r, uint8(c), typeBytes))
+	setNull(r, uint8(c), typeBytes)
+}
 
 // Get returns the field, empty if null. It is a view, good until the function returns, and not to be written to.
 func (c Bytes) Get(r Row) []byte {
@@ -229,6 +238,9 @@ func (c Bytes) Get(r Row) []byte {
 
 // Set sets the field to a copy of v.
 func (c Bytes) Set(r Row, v []byte) { putBytes(r, uint8(c), typeBytes, v) }
+
+// Copy sets the field to a column of another row: null if that is.
+func (c Bytes) Copy(r Row, of Bytes, from Row) { copyText(r, uint8(c), from, uint8(of), typeBytes) }
 
 // at is where the field is. The type is for the native check.
 func at(r Row, c uint8, sqlType string) unsafe.Pointer {

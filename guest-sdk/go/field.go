@@ -103,6 +103,9 @@ func (f Field) SetNull(r Row) {
 	if raw.Checked {
 		r.checkField(f, true)
 	}
+	if isVariable(f.Type) {
+		replaceText(r, f.at(r))
+	}
 	*(*byte)(unsafe.Add(r.base, f.position/8+1)) |= 1 << (f.position % 8)
 	*(*uint64)(f.at(r)) = 0
 }
@@ -126,7 +129,7 @@ func (f Field) SetFloat(r Row, v float64) {
 
 // SetText sets a STRING or BYTES.
 func (f Field) SetText(r Row, v string) {
-	if bits, ok := textBits(unsafe.Slice(unsafe.StringData(v), len(v))); ok {
+	if bits, ok := textBits(r, f.position, f.at(r), unsafe.Slice(unsafe.StringData(v), len(v))); ok {
 		f.put(r, bits)
 	}
 }

@@ -227,3 +227,27 @@ func panicOf(do func()) (text string) {
 	do()
 	return ""
 }
+
+// TestNoAllocationOfStrings holds invariant A where strings are copied to the output.
+func TestNoAllocationOfStrings(t *testing.T) {
+	kinds := []uint16{raw.OpCreate, raw.OpAdd}
+	for range 100 {
+		kinds = append(kinds, raw.OpResult)
+	}
+	frame := frameOf(kinds...)
+	// The row of `mean` is one of `longest`, too: a string of no bytes, and one of 200, behind which nothing else is.
+	le := binary.LittleEndian
+	rows := int(le.Uint32(frame[raw.HeaderAtRowsOffset:]))
+	long := append(frame, make([]byte, 200)...)
+	le.PutUint64(long[rows+8:], 16<<32|200)
+	le.PutUint32(long[raw.HeaderAtTotalLength:], uint32(len(long)))
+	le.PutUint32(long[raw.HeaderAtSlotStride:], 0)
+	slots := int(le.Uint32(frame[raw.HeaderAtSlotsOffset:]))
+	le.PutUint64(long[slots:], 0)
+	copy(raw.Guest.In(uint32(len(long))), long)
+	in := raw.Guest.In(uint32(len(long)))
+	raw.Guest.Call(1, in)
+	if n := testing.AllocsPerRun(20, func() { raw.Guest.Call(1, in) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

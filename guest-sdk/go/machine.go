@@ -30,6 +30,8 @@ type machine struct {
 	// effects is a buffer, of which so much is used by this call; what is not is zero.
 	effects []byte
 	used    int
+	// open is the row that is being written in the effects, if it is of variable width.
+	open openRow
 	// slots are those of the frame, where they are answered by effects.
 	slots    []variableSlot
 	manifest []byte
@@ -37,6 +39,16 @@ type machine struct {
 	tooLarge bool
 	// busy is whether a call has begun and not ended.
 	busy bool
+}
+
+// openRow is a row of variable width that is being written in the effects: longer values that are set in the order of the
+// columns go right behind it.
+type openRow struct {
+	base unsafe.Pointer
+	at   int // in the effects
+	next int // the first column that may still go there
+	// mixed is whether a longer value went into the arena, or was replaced.
+	mixed bool
 }
 
 var guest machine
@@ -95,7 +107,7 @@ func (m *machine) Call(index uint32, bytes []byte) (effects []byte, fits bool) {
 	} else if m.used > 0 {
 		clear(m.effects[:m.used])
 	}
-	m.used, arena, m.tooLarge, m.busy = 0, arena[:0], false, true
+	m.used, arena, m.tooLarge, m.busy, m.open = 0, arena[:0], false, true, openRow{}
 	f, fr := m.functions[m.check(index, bytes)], open(bytes)
 	if quick, ok := f.(fast); !ok || !quick.run(fr) {
 		m.perform(f, fr)

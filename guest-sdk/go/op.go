@@ -37,9 +37,10 @@ type Op struct {
 	index, kind    uint32
 	slot, row, arg uint32
 	of             *base
-	// pending is the schema of the row that was begun last, if it is not in the effects yet, and what effect it is for.
-	pending                 *schema
-	pendingKind, pendingAux uint32
+	// pending is the schema of the row that is being written in the effects, if it is of variable width.
+	pending *schema
+	// touches are the states that were read, one bit for each, and are to be told of when the op is done.
+	touches uint64
 }
 
 // current is the op at hand: one for all, since a call is one goroutine's.
@@ -62,9 +63,7 @@ func (m *machine) perform(f Function, fr frame) {
 		} else {
 			f.op(o)
 		}
-		if o.pending != nil {
-			o.finish()
-		}
+		o.done()
 		op = unsafe.Add(op, raw.OpBytes)
 	}
 	if fr.stride == 0 && fr.slotsCount > 0 && !m.tooLarge {
@@ -143,6 +142,19 @@ func (o *Op) Element(i int) Element {
 	return Element{Row: o.rowAt(*(*uint32)(unsafe.Add(at, raw.ElementAtRow)), s), Time: *(*int64)(at), Second: input != 0}
 }
 
+// done ends an op.
+func (o *Op) done() {
+	if o.pending != nil {
+		o.finish()
+	}
+	for slot := uint32(0); o.touches != 0; slot++ {
+		if o.touches&1 != 0 {
+			o.effect(raw.EffectTouch, o.slot+slot, 0)
+		}
+		o.touches >>= 1
+	}
+}
+
 // effect begins an effect with a zeroed payload.
 func (o *Op) effect(kind, aux uint32, size int) unsafe.Pointer {
 	if o.pending != nil {
@@ -151,10 +163,17 @@ func (o *Op) effect(kind, aux uint32, size int) unsafe.Pointer {
 	if raw.Checked {
 		o.checkEffect(kind)
 	}
-	at := guest.reserve(raw.EffectBytes + pad8(size))
-	*(*uint64)(at) = uint64(kind) | uint64(o.index)<<32
-	*(*uint64)(unsafe.Add(at, raw.EffectAtLength)) = uint64(size) | uint64(aux)<<32
-	return unsafe.Add(at, raw.EffectBytes)
+	// As in reserve, spelled out: a call costs as much as all the rest.
+	m := &guest
+	at, end := m.used, m.used+raw.EffectBytes+pad8(size)
+	if end > len(m.effects) && !m.grow(end) {
+		return unsafe.Pointer(unsafe.SliceData(make([]byte, raw.EffectBytes+pad8(size))))
+	}
+	m.used = end
+	effect := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), at)
+	*(*uint64)(effect) = uint64(kind) | uint64(o.index)<<32
+	*(*uint64)(unsafe.Add(effect, raw.EffectAtLength)) = uint64(size) | uint64(aux)<<32
+	return unsafe.Add(effect, raw.EffectBytes)
 }
 
 func (o *Op) effectOf(kind, aux uint32, payload []byte) {
@@ -170,25 +189,33 @@ func (o *Op) Emit(output int) Row {
 	return o.begin(raw.EffectEmit, uint32(output), o.of.outputs[output])
 }
 
-// begin begins a row as an effect's payload: in its place if it is of fixed width, else in a scratch.
+// begin begins a row as an effect's payload.
 func (o *Op) begin(kind, aux uint32, s *schema) Row {
-	if !s.variable {
-		return Row{base: o.effect(kind, aux, s.fixedBytes), checks: allow(s, true)}
+	row := Row{base: o.effect(kind, aux, s.fixedBytes), checks: allow(s, true)}
+	if s.variable {
+		o.pending = s
+		guest.open = openRow{base: row.base, at: guest.used - s.fixedBytes}
 	}
-	if o.pending != nil {
-		o.finish()
-	}
-	o.pending, o.pendingKind, o.pendingAux = s, kind, aux
-	return s.blank()
+	return row
 }
 
-// finish writes the row that was begun last.
+// finish ends the row that is being written.
 func (o *Op) finish() {
-	s := o.pending
-	o.pending = nil
-	row := Row{base: unsafe.Pointer(unsafe.SliceData(s.scratch)), checks: allow(s, false)}
-	size := s.sizeOf(row)
-	s.copyTo(o.effect(o.pendingKind, o.pendingAux, size), size, row)
+	m, s, open := &guest, o.pending, guest.open
+	o.pending, m.open = nil, openRow{}
+	if m.tooLarge {
+		return
+	}
+	if open.mixed {
+		// Its longer values are not where they have to be: they were set in another order, or again.
+		row := Row{base: open.base, checks: allow(s, false)}
+		s.scratch = s.appendRow(s.scratch[:0], row)
+		clear(m.effects[open.at:m.used])
+		m.used = open.at
+		m.reserve(len(s.scratch))
+		copy(m.effects[open.at:], s.scratch)
+	}
+	le.PutUint32(m.effects[open.at-raw.EffectBytes+raw.EffectAtLength:], uint32(m.used-open.at))
 }
 
 // SetTimer sets a timer of the key or window.

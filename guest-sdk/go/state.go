@@ -74,9 +74,16 @@ type ValueState struct {
 	of     *base
 }
 
+// slotsMax is how many value states a function may have: Op.touches has a bit for each.
+const slotsMax = 64
+
+// bind panics at more states than there may be.
 func (s *ValueState) bind(of *base, _ int) {
 	s.schema = newSchema("state "+s.Name+" of "+of.name, s.Columns)
 	s.slot, s.of = uint32(len(of.slots)), of
+	if s.slot >= slotsMax {
+		panic("wasmstream: " + of.name + " has more than 64 value states")
+	}
 	of.slots, of.values = append(of.slots, s.schema), append(of.values, s)
 }
 
@@ -98,7 +105,7 @@ func (s *ValueState) Get(o *Op) Row {
 		o.checkState(s.of, s.Name)
 	}
 	if s.TTL.OnRead || s.TTL.SeenOnce {
-		o.effect(raw.EffectTouch, o.slot+s.slot, 0)
+		o.touches |= 1 << s.slot
 	}
 	return s.at(o, o.slot+s.slot)
 }

@@ -39,28 +39,90 @@ func viewOf(r Row, v uint64, at unsafe.Pointer) (unsafe.Pointer, int) {
 
 // putBytes sets a field of variable width.
 func putBytes(r Row, c uint8, sqlType string, v []byte) {
-	if bits, ok := textBits(v); ok {
+	if raw.Checked {
+		r.check(c, sqlType, true)
+	}
+	if bits, ok := textBits(r, int(c), unsafe.Add(r.base, firstField+8*uintptr(c)), v); ok {
 		put(r, c, sqlType, bits)
 	}
 }
 
-// textBits are a value's bits in a row that is being written; false if the call has no room for more.
-func textBits(v []byte) (uint64, bool) {
+// textBits are a value's bits in a row that is being written, for the column at a place; false if the call has no room for
+// more.
+func textBits(r Row, c int, at unsafe.Pointer, v []byte) (uint64, bool) {
+	replaceText(r, at)
 	if len(v) > inlineMax {
-		offset := len(arena)
-		if offset+len(v) > offsetMax {
-			// The host drops all that this call does and comes again with less.
-			guest.tooLarge = true
-			return 0, false
+		return longBits(r, c, v)
+	}
+	return inlineBits(v), true
+}
+
+// inlineBits are those of a value of up to 7 bytes: by loads that overlap, since a loop costs more than all the rest.
+func inlineBits(v []byte) uint64 {
+	n, p := len(v), unsafe.Pointer(unsafe.SliceData(v))
+	bits := uint64(0x80|n) << 56
+	switch {
+	case n >= 4:
+		first, last := *(*uint32)(p), *(*uint32)(unsafe.Add(p, n-4))
+		bits |= uint64(first) | uint64(last)<<(8*(n-4))
+	case n > 0:
+		bits |= uint64(v[0]) | uint64(v[n>>1])<<(8*(n>>1)) | uint64(v[n-1])<<(8*(n-1))
+	}
+	return bits
+}
+
+// copyText sets a field of variable width to that of another row.
+func copyText(to Row, c uint8, from Row, of uint8, sqlType string) {
+	if raw.Checked {
+		from.check(of, sqlType, false)
+		to.check(c, sqlType, true)
+	}
+	source, target := unsafe.Add(from.base, firstField+8*uintptr(of)), unsafe.Add(to.base, firstField+8*uintptr(c))
+	// A short value is no null, and as good in one row as in another.
+	if v := *(*uint64)(source); v&inlineMark != 0 {
+		if *(*uint64)(target) != 0 {
+			replaceText(to, target)
 		}
-		arena = append(arena, v...)
-		return pendingMark | uint64(offset)<<32 | uint64(len(v)), true
+		*(*byte)(unsafe.Add(to.base, uintptr(c/8+1))) &^= 1 << (c % 8)
+		*(*uint64)(target) = v
+		return
 	}
-	n := uint64(0x80|len(v)) << 56
-	for i, b := range v {
-		n |= uint64(b) << (8 * i)
+	if isNull(from, of, sqlType) {
+		replaceText(to, target)
+		setNull(to, c, sqlType)
+		return
 	}
-	return n, true
+	p, n := view(from, of, sqlType)
+	putBytes(to, c, sqlType, unsafe.Slice((*byte)(p), n))
+}
+
+// replaceText notes that a longer value behind the open row is not needed any more.
+func replaceText(r Row, at unsafe.Pointer) {
+	if old := *(*uint64)(at); old != 0 && old&inlineMark == 0 && r.base == guest.open.base {
+		guest.open.mixed = true
+	}
+}
+
+func longBits(r Row, c int, v []byte) (uint64, bool) {
+	m := &guest
+	if r.base == m.open.base {
+		// Without room the buffer would move, and the row with it.
+		if end := m.used + pad8(len(v)); c >= m.open.next && end <= len(m.effects) {
+			offset := m.used - m.open.at
+			copy(m.effects[m.used:], v)
+			m.used, m.open.next = end, c+1
+			return uint64(offset)<<32 | uint64(len(v)), true
+		}
+		m.open.mixed = true
+	}
+	offset := len(arena)
+	if offset+len(v) > offsetMax {
+		// The host drops all that this call does and comes again with less.
+		m.tooLarge = true
+		return 0, false
+	}
+	arena = append(arena, v...)
+	return pendingMark | uint64(offset)<<32 | uint64(len(v)), true
 }
 
 // variableSlot is a slot that is answered by an effect, during a frame. Its buffer is kept from frame to frame.

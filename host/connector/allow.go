@@ -101,6 +101,22 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
+// ParseAllowed reads a URL, and refuses one that no pattern allows.
+func ParseAllowed(text string, allow []URLPattern) (*url.URL, error) {
+	const shownMax = 200
+	u, err := ParseURL(text)
+	if err != nil {
+		return nil, fmt.Errorf("not allowed: the URL %.*q: %w", shownMax, text, err)
+	}
+	for _, p := range allow {
+		if p.Matches(u) {
+			return u, nil
+		}
+	}
+	shown := u.Scheme + "://" + u.Host + u.EscapedPath() // a query may be secret
+	return nil, fmt.Errorf("not allowed: the URL %s is none of those that the job allows", shown[:min(len(shown), shownMax)])
+}
+
 // Matches tells whether the pattern allows a URL that ParseURL has read.
 func (p URLPattern) Matches(u *url.URL) bool {
 	path := u.EscapedPath()

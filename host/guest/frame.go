@@ -61,7 +61,9 @@ func (f *frame) plan(c *Caller, from, to int) {
 				f.context[0] = o.context
 			}
 			f.context[1] = o.context + 1
-			f.placeMerged(c, &c.contexts[o.context])
+			if x := &c.contexts[o.context]; x.list.merged {
+				f.placeMerged(c, x)
+			}
 		}
 	}
 	f.rows = [2]uint32{c.ops[from].rows, uint32(len(c.rows))}
@@ -75,10 +77,8 @@ func (f *frame) plan(c *Caller, from, to int) {
 }
 
 func (f *frame) placeMerged(c *Caller, x *Context) {
-	if x.list.merged {
-		for _, g := range c.merged[x.list.from:x.list.to] {
-			f.place(g, false)
-		}
+	for _, g := range c.merged[x.list.from:x.list.to] {
+		f.place(g, false)
 	}
 }
 

@@ -216,6 +216,14 @@ func checkJoin(t *testing.T, s *Step) {
 		return // what it puts out is the function's to say
 	}
 	var want []string
+	for _, f := range s.Functions {
+		if f.Role == abi.RoleJoin || f.Role == abi.RoleCoGroup { // it makes the rows
+			if !s.Output.Equal(f.Result()) {
+				t.Fatalf("step %s puts out %s, and its function %s", s.Name, s.Output, f.Result())
+			}
+			return
+		}
+	}
 	for i, side := range sides {
 		for _, name := range side.Input.Project(side.Output).Names() {
 			want = append(want, []string{"left_", "right_"}[i]+name)

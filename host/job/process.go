@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -90,7 +89,6 @@ func (b *builder) buildProcess(p *producer) {
 		return
 	}
 	p.output = plan.Function.Result()
-	b.checkSlots(p, plan.Function, c)
 	b.warnForEver(p, plan.Function, c, key)
 }
 
@@ -103,14 +101,6 @@ func roleOf(operation string) string {
 		return abi.RoleBroadcastProcess
 	}
 	return abi.RoleProcess
-}
-
-// checkSlots refuses more slots than a key's entry has cells.
-func (b *builder) checkSlots(p *producer, f *Function, c call) {
-	if n := len(f.Slots()); n > process.SlotsMax {
-		call := c.node.get("wasm")
-		b.later(call.line, call.column, c.path+".wasm", "The function %s has %d value, reducing and aggregating states; more than %d are not offered yet", f.Name, n, process.SlotsMax)
-	}
 }
 
 // warnForEver tells of state that is kept for each of keys without end: it neither

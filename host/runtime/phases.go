@@ -350,6 +350,9 @@ func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
 			if err := o.decideTimer(d, at, r); err != nil {
 				return false, o.failed(err, "the timer of", stream.EventTime(at))
 			}
+			if len(o.phases.acts) >= actsMax {
+				break // the others of this moment come with the next round
+			}
 			_, r, ok = o.backend.PopTimer(d, at)
 		}
 		if err := o.ask(); err != nil {

@@ -145,3 +145,49 @@ func (b *builder) stamper(s *job.Source, t *decodeTask) error {
 	t.stamper = x
 	return err
 }
+
+// EventTimes asks a source's function for the event times of single records, outside of
+// a job: a script's.
+type EventTimes struct {
+	stateless
+	instance Guest
+	caller   *guests.Caller
+	input    *stream.Projection
+	time     stream.EventTime
+}
+
+// NewEventTimes opens the function of a source in an instance, which Close closes.
+func NewEventTimes(instance Guest, s *job.Source) (*EventTimes, error) {
+	f := s.Timestamp
+	t := &EventTimes{instance: instance, input: stream.NewProjection(s.Output, f.Inputs[0].Columns)}
+	t.caller = guests.NewCaller(instance, guests.Options{Function: uint32(f.Index), Role: f.Role}, t)
+	if _, err := t.caller.Open(f.Parameters, f.Schemas()); err != nil {
+		return nil, errors.Join(&FunctionError{Function: f, Err: err}, instance.Close())
+	}
+	return t, nil
+}
+
+// Of is the event time of a row of the source's output.
+func (t *EventTimes) Of(row stream.Row) (stream.EventTime, error) {
+	r := t.caller.Row(t.input, row)
+	t.caller.Add(abi.OpOnRecord, guests.NoGroup, r, &guests.Context{Time: int64(stream.MinTime), Watermark: int64(stream.MinTime)})
+	err := t.caller.Perform()
+	return t.time, err
+}
+
+// Close closes the instance.
+func (t *EventTimes) Close() error { return t.instance.Close() }
+
+// Take implements guest.Role. Watermarks are the script's.
+func (t *EventTimes) Take(_ int, e abi.Effect) error {
+	if e.Kind == abi.EffectEventTime {
+		t.time = stream.EventTime(guests.Int64(e.Payload, 0))
+	}
+	return nil
+}
+
+// Done implements guest.Role.
+func (t *EventTimes) Done(int) error { return nil }
+
+// Fault implements guest.Role.
+func (t *EventTimes) Fault(_ int, err error) error { return err }

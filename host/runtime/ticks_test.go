@@ -92,6 +92,7 @@ func processJobs() []bidsJob {
 		{"ticks/on-event", ticksText("max-out-of-orderness: 4s, emit: on-event"), 1_000_000, false, wantTicks},
 		{"ticks/periodic", ticksText("max-out-of-orderness: 0s"), 2_000_000, false, wantTicks},
 		{"idle", idleText, 1_000_000, false, wantIdle},
+		{"idle-rust", strings.Replace(idleText, "process-c", "process-rust", 1), 1_000_000, false, wantIdle},
 	}
 }
 

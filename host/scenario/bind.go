@@ -150,6 +150,7 @@ type binding struct {
 	rows    stream.Batch // of all emits, with the event times that they carry
 	rowOf   []int        // by action: its row; emits only
 	lines   []string     // by action: what a want claims, as the sink's outlet writes it
+	replies map[int]*answered
 }
 
 // binder makes a binding.
@@ -158,14 +159,21 @@ type binder struct {
 	o       *Options
 	plan    *job.Job
 	readers map[string]*reader // of sources
+	modules *modules
+	times   map[string]*runtime.EventTimes // of sources whose function says the event time
 	errs    Errors
 	*binding
 }
 
-func (s *Scenario) bind(plan *job.Job, o *Options) (*binding, error) {
-	b := &binder{Scenario: s, o: o, plan: plan, readers: map[string]*reader{}, binding: &binding{
-		outlets: map[string]*outlet{}, rowOf: make([]int, len(s.actions)), lines: make([]string, len(s.actions)),
+func (s *Scenario) bind(plan *job.Job, m *modules, o *Options) (*binding, error) {
+	b := &binder{Scenario: s, o: o, plan: plan, readers: map[string]*reader{}, modules: m, times: map[string]*runtime.EventTimes{}, binding: &binding{
+		outlets: map[string]*outlet{}, rowOf: make([]int, len(s.actions)), lines: make([]string, len(s.actions)), replies: map[int]*answered{},
 	}}
+	defer func() {
+		for _, t := range b.times {
+			_ = t.Close() // it was asked for times only
+		}
+	}()
 	for i, sink := range plan.Sinks {
 		out, err := newOutlet(o, sink.Name, i, sink.Input)
 		if err != nil {
@@ -192,6 +200,8 @@ func (b *binder) action(i int, a *action) error {
 	case watermark, idle, active, end:
 		_, err := b.source(a.name)
 		return err
+	case reply:
+		return b.reply(i, a)
 	case want:
 		if b.o.Update {
 			return nil // it will be replaced, whatever it says
@@ -246,8 +256,16 @@ func (b *binder) emit(i int, a *action) error {
 		b.readers[s.Name] = r
 	}
 	b.rowOf[i] = b.rows.Len()
-	return r.read(&b.rows, a.json, a.change, func(row stream.Row) stream.EventTime {
-		if a.timed || s.EventTime < 0 {
+	var wrong error
+	err = r.read(&b.rows, a.json, a.change, func(row stream.Row) stream.EventTime {
+		switch {
+		case a.timed:
+			return a.time
+		case s.Timestamp != nil:
+			var at stream.EventTime
+			at, wrong = b.timeOf(s, row)
+			return at
+		case s.EventTime < 0:
 			return a.time
 		}
 		c := s.Output.Column(s.EventTime)
@@ -257,6 +275,24 @@ func (b *binder) emit(i int, a *action) error {
 		ms, _ := c.Timestamp(row)
 		return stream.EventTime(ms)
 	})
+	if err == nil && wrong != nil {
+		err = fmt.Errorf("the function %s fails on it: %w", s.Timestamp.Name, wrong)
+	}
+	return err
+}
+
+// timeOf asks the source's function for a record's event time.
+func (b *binder) timeOf(s *job.Source, row stream.Row) (stream.EventTime, error) {
+	if b.times[s.Name] == nil {
+		instance, err := b.modules.guest(s.Timestamp)
+		if err != nil {
+			return 0, err
+		}
+		if b.times[s.Name], err = runtime.NewEventTimes(instance, s); err != nil {
+			return 0, err
+		}
+	}
+	return b.times[s.Name].Of(row)
 }
 
 // want brings an expected line into the form in which the sink's rows are

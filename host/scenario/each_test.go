@@ -56,8 +56,18 @@ func newWorker(f *job.Function) *guesttest.Instance {
 			}
 			return
 		}
-		if f.Name == "words" {
+		switch f.Name {
+		case "words":
 			words(f, o)
+			return
+		case "adding":
+			adding(f, o)
+			return
+		case "picky":
+			picky(f, o)
+			return
+		case "larger":
+			larger(f, o)
 			return
 		}
 		c := f.Inputs[0].Schema.Column(0)
@@ -107,8 +117,8 @@ func reversed(lines []string, r stream.Row) stream.Row {
 	return rowOf(stream.MustSchema(out...), values...)
 }
 
-// words is an aggregate that strings its numbers together. It fails on 13, and has no
-// result with a 7 in it.
+// words is an aggregate that strings its numbers together. It fails on 13, has no result
+// with a 7 in it, and does not merge 99.
 func words(f *job.Function, o *guesttest.Op) {
 	text, n := f.Accumulator.Column(0), f.Inputs[0].Schema.Column(0)
 	read := func(slot uint32) string { return string(text.Bytes(o.StateAt(slot))) }
@@ -123,11 +133,59 @@ func words(f *job.Function, o *guesttest.Op) {
 		}
 	case abi.OpMerge:
 		o.SetState(0, rowOf(f.Accumulator, read(o.Slot)+read(o.Arg)))
+		if strings.Contains(read(o.Slot), "99") {
+			o.Fail("no such merge")
+		}
 	case abi.OpResult:
 		if strings.Contains(read(o.Slot), "7") {
 			o.Fail("no sevens")
 		}
 		o.Emit(0, rowOf(f.Result(), read(o.Slot)))
+	}
+}
+
+// adding is a process function that puts out the sum of a key so far. It fails on 13,
+// after it has added it, and at each timer, which 70 and more set for their number.
+func adding(f *job.Function, o *guesttest.Op) {
+	if o.Kind == abi.OpOnTimer {
+		o.SetState(0, nil)
+		o.Fail("no time")
+	}
+	c, sum := f.Inputs[0].Schema.Column(0), int64(0)
+	if s := o.State(0); s != nil {
+		sum = c.Int64(s)
+	}
+	n := c.Int64(o.Row)
+	sum += n
+	o.SetState(0, rowOf(f.States[0].Value, sum))
+	o.Emit(0, rowOf(f.Result(), sum))
+	if n >= 70 {
+		o.SetTimer(0, n)
+	}
+	if n == 13 {
+		o.Fail("thirteen")
+	}
+}
+
+// picky is a window function: the sum of a window, but not if a 13 is in it.
+func picky(f *job.Function, o *guesttest.Op) {
+	c, sum := f.Inputs[0].Schema.Column(0), int64(0)
+	for i := range o.Len() {
+		_, row, _ := o.Element(i)
+		if sum += c.Int64(row); c.Int64(row) == 13 {
+			o.Fail("thirteen is among %d", o.Len())
+		}
+	}
+	o.Emit(0, rowOf(f.Result(), sum))
+}
+
+// larger is a reduce function that fails where 13 comes to something.
+func larger(f *job.Function, o *guesttest.Op) {
+	k, n := f.Inputs[0].Schema.Column(0), f.Inputs[0].Schema.Column(1)
+	held := o.State(0)
+	o.SetState(0, rowOf(f.Inputs[0].Schema, string(k.Bytes(held)), max(n.Int64(held), n.Int64(o.Row))))
+	if n.Int64(o.Row) == 13 {
+		o.Fail("thirteen")
 	}
 }
 
@@ -147,6 +205,8 @@ func work(f *job.Function, o *guesttest.Op, n, by int64) {
 			k := f.Inputs[0].Schema.Column(1)
 			o.Emit(1, rowOf(f.Outputs[1].Schema, string(k.Bytes(o.Row)), n))
 		}
+	case "when":
+		o.EventTime(n * by)
 	case "bucket":
 		o.Emit(0, rowOf(f.Result(), "key", n%3))
 	}

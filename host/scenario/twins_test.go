@@ -16,21 +16,19 @@ import (
 func TestTwins(t *testing.T) {
 	paths := find(t, root)
 	for _, restart := range []bool{false, true} {
-		for _, batch := range []int{0, 3, 4096} {
-			for _, parallelism := range []int{1, 3} {
-				o := twins.Replace(options())
-				o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
-				t.Run(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d", restart, batch, parallelism), func(t *testing.T) {
-					for _, path := range paths {
-						if restart && strings.Contains(path, "restart-sensitive") {
-							continue
-						}
-						if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
-							t.Error(r)
-						}
+		for _, way := range []struct{ batch, parallelism int }{{0, 1}, {3, 3}, {4096, 1}} {
+			o := twins.Replace(options())
+			o.Batch, o.Parallelism, o.RestartEvery = way.batch, way.parallelism, restart
+			t.Run(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d", restart, way.batch, way.parallelism), func(t *testing.T) {
+				for _, path := range paths {
+					if restart && strings.Contains(path, "restart-sensitive") {
+						continue
 					}
-				})
-			}
+					if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
+						t.Error(r)
+					}
+				}
+			})
 		}
 	}
 }

@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/binary"
 	"math"
+	"unicode/utf8"
 )
 
 // The one NaN of a FLOAT and of a DOUBLE: Java's. Rows are compared by their bytes, so
@@ -13,12 +14,19 @@ const (
 )
 
 // Checker does for the rows of one schema what CheckExact does, faster where no value
-// is NULL and all are of a fixed width.
+// is NULL and none is of a type that is rarely seen.
 type Checker struct {
 	schema *Schema
-	masks  []uint64 // the bits that a column's slot may have; nil: only CheckExact can tell
+	slots  []slotCheck // nil: only CheckExact can tell
 	floats []Column
 	wide   []Column
+}
+
+// slotCheck is what a column's slot may be: bits of a number, or a string.
+type slotCheck struct {
+	mask     uint64
+	isString bool // STRING or BYTES
+	isText   bool // STRING
 }
 
 // NewChecker makes one.
@@ -26,25 +34,27 @@ func NewChecker(s *Schema) *Checker {
 	k := &Checker{schema: s}
 	simple := nullBytes(s.Len()) == 8
 	for i, f := range s.fields {
-		mask := uint64(math.MaxUint64)
+		c := slotCheck{mask: math.MaxUint64}
 		switch f.Type.Kind {
 		case Boolean:
-			mask = 1
+			c.mask = 1
 		case Int, Date:
-			mask = math.MaxUint32
+			c.mask = math.MaxUint32
 		case Float:
-			mask = math.MaxUint32
+			c.mask = math.MaxUint32
 			k.floats = append(k.floats, s.columns[i])
 		case Double:
 			k.wide = append(k.wide, s.columns[i])
 		case BigInt:
+		case String, Bytes:
+			c.isString, c.isText = true, f.Type.Kind == String
 		default:
 			simple = simple && f.Type.reserves() == 0 && (f.Type.Kind == Timestamp || f.Type.Kind == TimestampLTZ)
 		}
-		k.masks = append(k.masks, mask)
+		k.slots = append(k.slots, c)
 	}
 	if !simple {
-		k.masks = nil
+		k.slots = nil
 	}
 	return k
 }
@@ -54,15 +64,63 @@ func (k *Checker) Schema() *Schema { return k.schema }
 
 // Check is CheckExact.
 func (k *Checker) Check(row []byte) error {
-	if k.masks == nil || len(row) != 8+8*len(k.masks) || binary.LittleEndian.Uint64(row) != 0 {
-		return CheckExact(k.schema, row)
+	if k.isExact(row) {
+		return nil
 	}
-	for i, mask := range k.masks {
-		if binary.LittleEndian.Uint64(row[8+8*i:])&^mask != 0 {
-			return CheckExact(k.schema, row) // it has the words for it
+	return CheckExact(k.schema, row) // it is slower, and has the words for it
+}
+
+// isExact tells of a row that it has that form; of others it may not be able to.
+func (k *Checker) isExact(row []byte) bool {
+	fixed := 8 + 8*len(k.slots)
+	if k.slots == nil || len(row) < fixed || binary.LittleEndian.Uint64(row) != 0 {
+		return false
+	}
+	at := fixed // of the next long value
+	for i := range k.slots {
+		c := &k.slots[i]
+		slot := binary.LittleEndian.Uint64(row[8+8*i:])
+		switch {
+		case !c.isString:
+			if slot&^c.mask != 0 {
+				return false
+			}
+		case slot>>63 != 0:
+			if !c.isShort(slot) {
+				return false
+			}
+		default:
+			n := int(uint32(slot))
+			room := (n + 7) &^ 7
+			if n <= inlineMax || int(slot>>32) != at || room > len(row)-at {
+				return false
+			}
+			if c.isText && !utf8.Valid(row[at:at+n]) || !isZero(row[at+n:at+room]) {
+				return false
+			}
+			at += room
 		}
 	}
-	return nil
+	return at == len(row)
+}
+
+// isShort tells of a slot that holds a string itself: up to seven bytes, zeros behind
+// them, and their number.
+func (c *slotCheck) isShort(slot uint64) bool {
+	n := slot >> 56 & 0x7f
+	if n > inlineMax {
+		return false
+	}
+	value := slot &^ (0xff << 56)
+	if value>>(8*n) != 0 {
+		return false
+	}
+	if !c.isText || value&0x8080808080808080 == 0 {
+		return true
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], value)
+	return utf8.Valid(b[:n])
 }
 
 // SettleNaNs makes every NaN of a sound row the one that there is, but for those in

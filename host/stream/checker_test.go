@@ -28,6 +28,46 @@ func TestCheckerAgrees(t *testing.T) {
 	})
 }
 
+// TestCheckerOfStrings: strings at the limits of their forms, each spoilt in many ways.
+func TestCheckerOfStrings(t *testing.T) {
+	s := MustSchema(Field{"a", Type{Kind: String}}, Field{"b", Type{Kind: BigInt}}, Field{"c", Type{Kind: Bytes}}, Field{"d", Type{Kind: String}})
+	k := NewChecker(s)
+	values := []string{"", "a", "sevenb.", "eight by", "nine byte", "a text of 16 bit", "\u00e4\u00f6", "\u65e5\u672c\u8a9e\u65e5\u672c", "\xff", "long \xff bytes", "a\xc3"}
+	random := rand.New(rand.NewPCG(5, 5))
+	fast, sound := 0, 0
+	for range 200_000 {
+		w := NewRowWriter(s)
+		w.BeginIn(nil, Insert)
+		for i := range 4 {
+			if i == 1 {
+				w.SetInt64(1, random.Int64())
+			} else {
+				w.SetBytes(i, []byte(values[random.IntN(len(values))]))
+			}
+		}
+		row := w.Row()
+		for n := random.IntN(3); n > 0; n-- {
+			row[random.IntN(len(row))] ^= 1 << random.IntN(8)
+		}
+		if random.IntN(20) == 0 {
+			row = append(row, make([]byte, 8)...)
+		}
+		want, got := CheckExact(s, row), k.Check(row)
+		if (want == nil) != (got == nil) {
+			t.Fatalf("of %x: %v, and CheckExact says %v", []byte(row), got, want)
+		}
+		if want == nil {
+			sound++
+		}
+		if k.isExact(row) {
+			fast++
+		}
+	}
+	if sound == 0 || fast < sound*9/10 {
+		t.Errorf("%d of %d sound rows were told fast", fast, sound)
+	}
+}
+
 // TestNaNs: all NaNs become one, and nothing else is changed.
 func TestNaNs(t *testing.T) {
 	s := MustSchema(Field{"f", Type{Kind: Float}}, Field{"b", Type{Kind: BigInt}}, Field{"d", Type{Kind: Double}})

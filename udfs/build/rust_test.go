@@ -15,12 +15,14 @@ func TestRustNatively(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guests, err := filepath.Glob(filepath.Join(root, "udfs/*/rust"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range append(guests, filepath.Join(root, "guest-sdk/rust")) {
-		cargoTest(t, root, dir)
+	for _, crates := range []string{"guest-sdk/rust", "udfs/*/rust", "udfs/examples/*/rust"} {
+		dirs, err := filepath.Glob(filepath.Join(root, crates))
+		if err != nil || len(dirs) == 0 {
+			t.Fatalf("no crates %s: %v", crates, err)
+		}
+		for _, dir := range dirs {
+			cargoTest(t, root, dir)
+		}
 	}
 }
 

@@ -15,6 +15,12 @@ fn header(kind: u32, op: u32, length: usize, aux: u32) -> [u64; HEADER_WORDS] {
     [kind as u64 | (op as u64) << 32, length as u64 | (aux as u64) << 32]
 }
 
+/// Says what is wrong where a row is being written.
+#[cold]
+fn busy() -> ! {
+    panic!("a row is being written: nothing else can be done until that is over")
+}
+
 /// Effects of a call, one after another. Functions have shared references only, so that they can look at states while
 /// they emit; `open` keeps them from emitting a row while they write one.
 pub(crate) struct Effects {
@@ -54,11 +60,13 @@ impl Effects {
         words.len() + count <= WORDS_MAX && words.try_reserve(count.max(1 << 11)).is_ok()
     }
 
-    /// Adds zeros, and answers where; None where the limit is passed, and from then on.
-    #[inline]
-    #[allow(clippy::mut_from_ref)]
-    fn grow(&self, count: usize) -> Option<(&mut [u64], usize)> {
-        assert!(!self.open.get(), "a row is being written: nothing else can be done until that is over");
+    /// Adds words, and answers where they begin; None where the limit is passed, and from then on. The caller writes all of
+    /// them before anything else is done here: they are whatever was there before.
+    #[inline(always)]
+    fn grow(&self, count: usize) -> Option<*mut u64> {
+        if self.open.get() {
+            busy();
+        }
         // SAFETY: the only reference, since no method keeps one while a function's code runs.
         let words = unsafe { &mut *self.words.get() };
         let at = words.len();
@@ -66,27 +74,35 @@ impl Effects {
             self.too_large.set(true);
             return None;
         }
-        words.resize(at + count, 0);
-        Some((words, at))
+        // SAFETY: the capacity is as large, and the caller writes the words.
+        unsafe {
+            words.set_len(at + count);
+            Some(words.as_mut_ptr().add(at))
+        }
     }
 
     /// Adds an effect with a payload of words.
     #[inline]
     pub(crate) fn push<const N: usize>(&self, kind: u32, op: u32, aux: u32, payload: [u64; N]) {
-        if let Some((words, at)) = self.grow(HEADER_WORDS + N) {
-            words[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, N * 8, aux));
-            words[at + HEADER_WORDS..].copy_from_slice(&payload);
+        if let Some(at) = self.grow(HEADER_WORDS + N) {
+            // SAFETY: as many words were added; so it is below.
+            unsafe {
+                at.cast::<[u64; HEADER_WORDS]>().write(header(kind, op, N * 8, aux));
+                at.add(HEADER_WORDS).cast::<[u64; N]>().write(payload);
+            }
         }
     }
 
     /// Adds an effect with a payload of bytes.
     #[inline(never)]
     pub(crate) fn push_bytes(&self, kind: u32, op: u32, aux: u32, payload: &[u8]) {
-        if let Some((words, at)) = self.grow(HEADER_WORDS + (payload.len() + 7) / 8) {
-            words[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, payload.len(), aux));
-            let to = words[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>();
-            // SAFETY: as many words were added.
-            unsafe { to.copy_from_nonoverlapping(payload.as_ptr(), payload.len()) }
+        let count = HEADER_WORDS + (payload.len() + 7) / 8;
+        if let Some(at) = self.grow(count) {
+            unsafe {
+                at.add(count - 1).write(0); // the padding
+                at.cast::<[u64; HEADER_WORDS]>().write(header(kind, op, payload.len(), aux));
+                at.add(HEADER_WORDS).cast::<u8>().copy_from_nonoverlapping(payload.as_ptr(), payload.len());
+            }
         }
     }
 
@@ -101,30 +117,34 @@ impl Effects {
         layout: Layout,
         fill: impl FnOnce(&mut RowMut<S>),
     ) {
-        let (at, base) = match self.grow(HEADER_WORDS + layout.words) {
+        let at = match self.grow(HEADER_WORDS + layout.words) {
             None => return,
-            Some((words, at)) => {
-                words[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, layout.words * 8, aux));
-                (at, words[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>())
-            }
+            Some(at) => at,
         };
         self.open.set(true);
         // SAFETY: the words were added for it, and while it is open nothing moves them.
-        fill(&mut unsafe { RowMut::at(base, arena, layout) });
+        unsafe {
+            at.cast::<[u64; HEADER_WORDS]>().write(header(kind, op, layout.words * 8, aux));
+            let base = at.add(HEADER_WORDS);
+            base.write_bytes(0, layout.words);
+            fill(&mut RowMut::at(base.cast(), arena, layout));
+        }
         self.open.set(false);
         if layout.any_variable {
-            self.add_long_values(at, layout);
+            self.add_long_values(layout);
         }
     }
 
+    /// Puts the long values of the row that was added last behind it.
     #[inline(never)]
-    fn add_long_values(&self, at: usize, layout: Layout) {
-        // SAFETY: the row is at `at`, and no reference into the words outlives a line.
+    fn add_long_values(&self, layout: Layout) {
+        // SAFETY: the row is the last there is, and no reference into the words outlives a line.
         unsafe {
-            let row = || (&mut *self.words.get())[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>();
+            let at = (*self.words.get()).len() - layout.words;
+            let row = || (*self.words.get()).as_mut_ptr().add(at).cast::<u8>();
             let long = long_words(row(), layout);
             if self.grow(long).is_some() {
-                (&mut *self.words.get())[at + 1] += long as u64 * 8;
+                *row().cast::<u64>().sub(1) += long as u64 * 8; // the effect's length
                 place_long_values(row(), row(), layout);
             }
         }
@@ -135,11 +155,10 @@ impl Effects {
     pub(crate) fn push_copy<S: Schema>(&self, kind: u32, op: u32, aux: u32, layout: Layout, row: Row<S>) {
         // SAFETY: it is a row of the layout.
         let words = layout.words + unsafe { long_words(row.base(), layout) };
-        if let Some((list, at)) = self.grow(HEADER_WORDS + words) {
-            list[at..at + HEADER_WORDS].copy_from_slice(&header(kind, op, words * 8, aux));
-            let to = list[at + HEADER_WORDS..].as_mut_ptr().cast::<u8>();
-            // SAFETY: as many words were added.
+        if let Some(at) = self.grow(HEADER_WORDS + words) {
             unsafe {
+                at.cast::<[u64; HEADER_WORDS]>().write(header(kind, op, words * 8, aux));
+                let to = at.add(HEADER_WORDS).cast::<u8>();
                 to.copy_from_nonoverlapping(row.base(), layout.words * 8);
                 *to = 0; // the kind of change
                 place_long_values(to, row.base(), layout);

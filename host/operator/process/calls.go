@@ -10,7 +10,7 @@ import (
 
 // A part's name is the state's index, a big-endian u16, and the row of a map's key, or
 // an element's position, a big-endian u64: so the order of names is the order of
-// entries.
+// entries. That of a slot is the index alone.
 const (
 	indexBytes    = 2
 	positionBytes = 8
@@ -38,7 +38,7 @@ func (s *States) find(op, index uint32, writes bool) (*State, state.Ref, error) 
 	case d.InSlot:
 		return nil, 0, wrongCall(op, abi.FaultBadState, "state %d is a slot, and no list or map", index)
 	case !ok:
-		return nil, 0, wrongCall(op, abi.FaultBadOp, "op %d: the frame has no such op", op)
+		return nil, 0, wrongCall(op, abi.FaultBadState, "op %d: the frame has no such op", op)
 	case d.Shared && writes && !subject.Writes:
 		return nil, 0, wrongCall(op, abi.FaultBadState, "op %d: broadcast state %d is changed by on-broadcast only", op, index)
 	case d.Shared:

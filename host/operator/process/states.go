@@ -44,15 +44,16 @@ func wrongCall(op uint32, kind abi.FaultKind, format string, args ...any) error 
 // until the frame is sound.
 const FrameBytesMax = 64 << 20
 
-// SlotsMax is how many slots a function may have: an entry has a cell for each, and
-// its parts one more.
-const SlotsMax = state.CellsMax - 1
+// cellsMax is how many slots have a cell of the key's entry; there is one more for
+// its parts. Further slots are parts themselves.
+const cellsMax = state.CellsMax - 1
 
 // States are those of one function in one task.
 type States struct {
 	backend  state.Backend
 	states   []State
-	slots    []int // states in slots
+	slots    []int  // states in slots
+	isFixed  []bool // by slot: its cell is of fixed width
 	parts    state.Cell
 	isTimed  bool // some have a time to live
 	hasOnce  bool
@@ -86,7 +87,7 @@ type change struct {
 func Cells(states []State) []int {
 	var cells []int
 	for i := range states {
-		if s := &states[i]; s.InSlot {
+		if s := &states[i]; s.InSlot && len(cells) < cellsMax {
 			width := state.Variable
 			if s.Value.IsFixedWidth() {
 				width = s.Value.FixedBytes() + s.TTL.stampBytes()
@@ -103,12 +104,12 @@ func New(backend state.Backend, states []State, of func(op uint32) (Subject, boo
 	s := &States{backend: backend, states: states, of: of}
 	for i := range states {
 		if states[i].InSlot {
-			s.slots = append(s.slots, i)
+			s.slots, s.isFixed = append(s.slots, i), append(s.isFixed, len(s.slots) < cellsMax && states[i].Value.IsFixedWidth())
 		}
 		s.isTimed = s.isTimed || states[i].TTL.Millis > 0
 		s.hasOnce = s.hasOnce || states[i].TTL.Once
 	}
-	s.parts = state.Cell(len(s.slots))
+	s.parts = state.Cell(min(len(s.slots), cellsMax))
 	return s
 }
 
@@ -118,10 +119,20 @@ func (s *States) SetClock(now stream.ProcTime) { s.now = int64(now) }
 // HasOnce tells whether a read may remove what a later one would see.
 func (s *States) HasOnce() bool { return s.hasOnce }
 
+// place is where slot i of an entry stands; false if it is a part that is not there.
+func (s *States) place(r state.Ref, i int) (state.Ref, state.Cell, bool) {
+	if i < cellsMax {
+		return r, state.Cell(i), true
+	}
+	r, ok := s.backend.FindPart(r, s.prefix(s.slots[i]))
+	return r, s.parts, ok
+}
+
 // Load appends the row in slot i of an entry; nothing if it holds none.
 func (s *States) Load(dst []byte, r state.Ref, i int) []byte {
-	c, ttl := state.Cell(i), &s.states[s.slots[i]].TTL
-	if !s.backend.Has(r, c) {
+	ttl := &s.states[s.slots[i]].TTL
+	r, c, ok := s.place(r, i)
+	if !ok || !s.backend.Has(r, c) {
 		return dst
 	}
 	value := s.backend.Value(r, c)
@@ -137,10 +148,16 @@ func (s *States) Load(dst []byte, r state.Ref, i int) []byte {
 
 // Store sets slot i of an entry, or empties it if there is no row.
 func (s *States) Store(r state.Ref, i int, row stream.Row) {
-	c, d := state.Cell(i), &s.states[s.slots[i]]
+	d := &s.states[s.slots[i]]
+	at, c, ok := s.place(r, i)
 	if len(row) == 0 {
-		s.backend.Clear(r, c)
+		if ok {
+			s.backend.Clear(at, c)
+		}
 		return
+	}
+	if !ok {
+		at = s.backend.Part(r, s.prefix(s.slots[i]))
 	}
 	value := []byte(row)
 	if d.TTL.Millis > 0 {
@@ -148,20 +165,21 @@ func (s *States) Store(r state.Ref, i int, row stream.Row) {
 		value = s.scratch
 	}
 	switch {
-	case s.backend.Has(r, c) && string(s.backend.Value(r, c)) == string(value):
-	case d.Value.IsFixedWidth():
-		s.backend.Hold(r, c)
-		copy(s.backend.Edit(r, c), value)
+	case s.backend.Has(at, c) && string(s.backend.Value(at, c)) == string(value):
+	case s.isFixed[i]:
+		s.backend.Hold(at, c)
+		copy(s.backend.Edit(at, c), value)
 	default:
-		s.backend.Put(r, c, value)
+		s.backend.Put(at, c, value)
 	}
 }
 
 // Touch says that slot i of an entry was read, and stands as it was read or as it
 // was stored since.
 func (s *States) Touch(r state.Ref, i int) {
-	c, ttl := state.Cell(i), &s.states[s.slots[i]].TTL
-	if ttl.Millis == 0 || !s.backend.Has(r, c) {
+	ttl := &s.states[s.slots[i]].TTL
+	r, c, ok := s.place(r, i)
+	if ttl.Millis == 0 || !ok || !s.backend.Has(r, c) {
 		return
 	}
 	switch over := ttl.isOver(stampOf(s.backend.Value(r, c)), s.now); {
@@ -232,7 +250,7 @@ func (s *States) sweep(r state.Ref) {
 		}
 		return
 	}
-	for i, of := range s.slots {
+	for i, of := range s.slots[:s.parts] {
 		ttl, c := &s.states[of].TTL, state.Cell(i)
 		if ttl.Millis > 0 && s.backend.Has(r, c) && ttl.isOver(stampOf(s.backend.Value(r, c)), s.now) {
 			s.backend.Clear(r, c)
@@ -248,7 +266,7 @@ func (s *States) isOver(part state.Ref, ttl *TTL) bool {
 // isNeeded tells of the last element of a list, which says what the next one's
 // position is as long as there are others.
 func (s *States) isNeeded(part state.Ref, i int) bool {
-	if s.states[i].Key != nil {
+	if s.states[i].Key != nil || s.states[i].InSlot {
 		return false
 	}
 	whole := s.backend.Whole(part)
@@ -263,8 +281,8 @@ func (s *States) Holds(r state.Ref) bool {
 	if s.backend.IsPart(r) || s.backend.IsShared(r) {
 		return false
 	}
-	for i := range s.slots {
-		if s.backend.Has(r, state.Cell(i)) {
+	for i := range s.parts {
+		if s.backend.Has(r, i) {
 			return true
 		}
 	}

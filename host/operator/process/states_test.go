@@ -324,6 +324,52 @@ func TestStatesAreRestored(t *testing.T) {
 	}
 }
 
+// TestManySlots: a function may have more slots than an entry has cells.
+func TestManySlots(t *testing.T) {
+	ttl := process.TTL{Millis: 100}
+	var list []process.State
+	for i := range 20 {
+		s := process.State{InSlot: true, Value: number}
+		if i%2 == 1 {
+			s = process.State{InSlot: true, Value: text, TTL: ttl}
+		}
+		list = append(list, s)
+	}
+	b := state.NewMemory(128, process.Cells(list)...)
+	k := &keep{backend: b, States: process.New(b, list, nil)}
+	value := func(i int) stream.Row {
+		if i%2 == 1 {
+			return row(text, fmt.Sprint("text ", i))
+		}
+		return row(number, i)
+	}
+	for i := range list {
+		if got := k.Load(nil, k.entry("a"), i); len(got) > 0 {
+			t.Fatalf("slot %d holds %x from the start", i, got)
+		}
+		k.Store(k.entry("a"), i, value(i))
+	}
+	k.Store(k.entry("a"), 10, nil)
+	k.SetClock(50)
+	k.Store(k.entry("a"), 11, value(11))
+	k.SetClock(100)
+	for i := range list {
+		want := string(value(i))
+		if i == 10 || i%2 == 1 && i != 11 {
+			want = ""
+		}
+		if got := string(k.Load(nil, k.entry("a"), i)); got != want {
+			t.Errorf("slot %d holds %x, want %x", i, got, want)
+		}
+	}
+	for i := range list {
+		k.Store(k.entry("a"), i, nil)
+	}
+	if b.Release(); b.Stats().Entries != 0 || k.Holds(k.entry("a")) {
+		t.Errorf("%+v without a value", b.Stats())
+	}
+}
+
 // TestFrameIsBounded: a frame that writes without end is at fault, and comes to nothing.
 func TestFrameIsBounded(t *testing.T) {
 	k := newKeep(process.TTL{})
@@ -387,7 +433,7 @@ func TestCallsThatMayNotBe(t *testing.T) {
 		kind abi.FaultKind
 	}{
 		"no such state":           {get(0, 5, s), abi.FaultBadState},
-		"no such op":              {get(2, aMap, s), abi.FaultBadOp},
+		"no such op":              {get(2, aMap, s), abi.FaultBadState},
 		"a slot":                  {get(0, aValue, s), abi.FaultBadState},
 		"get of a list":           {get(0, aList, s), abi.FaultBadState},
 		"a key of another schema": {get(0, aMap, row(number, 200)), abi.FaultBadRow},

@@ -41,12 +41,3 @@ func init() {
 }
 
 func main() { ws.Main() }
-
-// copyUser copies the user, or that there is none.
-func copyUser(out, in ws.Row) {
-	if user.IsNull(in) {
-		user.SetNull(out)
-		return
-	}
-	user.Set(out, user.Get(in))
-}

@@ -15,7 +15,7 @@ func scale() ws.Function {
 		Parameters: []ws.Parameter{{Column: parameter.As("factor"), Default: "2"}},
 		Open:       func(o *ws.Opening) { factor = parameter.Get(o.Parameters) },
 		Map: func(_ *ws.Op, in, out ws.Row) {
-			copyUser(out, in)
+			user.Copy(out, user, in)
 			if amount.IsNull(in) {
 				amount.SetNull(out)
 				return
@@ -56,7 +56,7 @@ func split() ws.Function {
 func byUser() ws.Function {
 	return &ws.Key{
 		Name: "by-user", Doc: "the user", Input: payment, Output: person,
-		Key: func(_ *ws.Op, in, key ws.Row) { copyUser(key, in) },
+		Key: func(_ *ws.Op, in, key ws.Row) { user.Copy(key, user, in) },
 	}
 }
 
@@ -86,7 +86,7 @@ func largest() ws.Function {
 		Name: "largest", Doc: "the payment with the larger amount", Input: payment,
 		Reduce: func(_ *ws.Op, acc, in ws.Row) {
 			if amount.Get(in) > amount.Get(acc) {
-				copyUser(acc, in)
+				user.Copy(acc, user, in)
 				amount.Set(acc, amount.Get(in))
 			}
 		},
@@ -108,7 +108,7 @@ func asked() ws.Function {
 	}
 	f.Answer = func(o *ws.Op, in, answer ws.Row) {
 		out := o.Emit(0)
-		copyUser(out, in)
+		user.Copy(out, user, in)
 		if ws.AnswerStatus.IsNull(answer) {
 			text.Set(out, ws.AnswerError.Get(answer))
 			return
