@@ -49,9 +49,14 @@
 // host functions charge to it for what they do, and what a number from the guest
 // makes them do they charge before they do it.
 //
+// K. With Options.Child, no module that is not in the cache is compiled here before a
+// process of its own has compiled it, but for those that compile in no time; and none
+// that killed such a process.
+//
 // # Caveats
 //
-// An endless guest is not stopped, and how long a module takes to compile is
-// bounded by its size and by the number of functions and locals only. An
-// instance serves one goroutine at a time; a module and an engine serve many.
+// Without Options.Child a module is compiled in this process, and how long that takes is
+// bounded by limits on its size and on what the compiler takes its time for, roughly:
+// seconds at worst. An instance serves one goroutine at a time; a module and an engine
+// serve many.
 package sandbox

@@ -76,7 +76,8 @@ func TestMetersChangeNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%.0f instructions, %.0f fuel, at worst %.1f times; %.0f traps", executed, charged, worst, traps)
-	if traps == 0 || worst > 100 || executed < 1000*float64(*generated) {
+	// The worst are short calls that grow memory, which is charged by pages.
+	if traps == 0 || worst > 250 || charged > 20*executed || executed < 1000*float64(*generated) {
 		t.Error("that is not what was meant")
 	}
 }

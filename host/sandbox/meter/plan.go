@@ -27,8 +27,8 @@ type point struct {
 // Tuned by measurement (BenchmarkFuel): a charge costs as much as ten instructions
 // or so.
 const (
-	stretchMax = 128
-	vainMax    = 512
+	stretchMax = 64
+	vainMax    = 256
 	foldMax    = 24 // cost of an entry that the loop behind it is charged for
 )
 
