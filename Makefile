@@ -12,7 +12,7 @@ SEEDS    ?= 10000
 KAFKA_SEEDS ?= 200
 ORACLE   ?= $(abspath ../shared/tools/flink-oracle/flink-oracle)
 
-MODULES := . guest-sdk/go $(wildcard udfs/*/go)
+MODULES := . guest-sdk/go $(wildcard udfs/*/go udfs/examples/*/go)
 SOURCES := abi bench cmd guest-sdk host udfs
 
 .DEFAULT_GOAL := help

@@ -34,6 +34,9 @@ func ParseManifestJSON(text []byte) (*Manifest, error) {
 	return m, nil
 }
 
+// JSON is the manifest as protobuf JSON.
+func (m *Manifest) JSON() ([]byte, error) { return protojson.Marshal(m) }
+
 // FunctionIndex returns the index of the function of that name, -1 if there is none.
 func (m *Manifest) FunctionIndex(name string) int {
 	return slices.IndexFunc(m.GetFunctions(), func(f *Function) bool { return f.GetName() == name })

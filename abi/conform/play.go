@@ -46,13 +46,18 @@ type player struct {
 	g      Guest
 	f      *Frame
 	header abi.Header
+	as     Arrangement
 	held   map[int][]byte // by cell, what slots were left as
 }
 
 // Play performs the frames. If the vector says that the last one ends in a fault, fault is the error that it ended
 // with, for the caller to judge; err is what was not as it must be, a *Problem.
-func (v *Vector) Play(g Guest) (fault, err error) {
-	p := &player{g: g, held: map[int][]byte{}}
+func (v *Vector) Play(g Guest) (fault, err error) { return v.PlayAs(g, Usual) }
+
+// PlayAs is Play with frames that are laid out so; vectors for hosts have the usual
+// arrangement only.
+func (v *Vector) PlayAs(g Guest, as Arrangement) (fault, err error) {
+	p := &player{g: g, held: map[int][]byte{}, as: as}
 	if v.rows != nil {
 		p.rows = *v.rows
 		p.rows.outputs = slices.Clone(p.rows.outputs)
@@ -107,8 +112,17 @@ func (p *player) begin() ([]byte, error) {
 	}
 	h.Total = uint32(len(frame))
 	abi.PutHeader(frame, h)
-	p.header = h
-	return frame, nil
+	if p.as == Reversed {
+		var slots []uint32
+		if frame, slots, err = p.rows.Part(frame, 0, int(h.Ops), Reversed); err != nil {
+			return nil, err
+		}
+		if len(slots) != int(h.Slots) {
+			return nil, fmt.Errorf("ops name %d of %d slots", len(slots), h.Slots)
+		}
+	}
+	p.header, err = abi.ReadHeader(frame)
+	return frame, err
 }
 
 // end checks what a frame was answered, and keeps what slots were left as.

@@ -12,6 +12,7 @@ import (
 
 // Rows knows a function's schemas, and shows its effects and states by them.
 type Rows struct {
+	role    string
 	outputs []*stream.Schema
 	slots   []*stream.Schema // of an op
 	states  []stateSchemas
@@ -42,6 +43,7 @@ func RowsOf(f *abi.Function) (*Rows, error) {
 		input = messageSchema
 	}
 	r := &Rows{
+		role:    f.GetRole(),
 		outputs: []*stream.Schema{read(output)}, reduces: f.GetRole() == abi.RoleReduce,
 		inputs: []*stream.Schema{read(input), read(f.GetSecondInput())}, key: read(f.GetKey()),
 	}
@@ -87,15 +89,17 @@ func (r *Rows) Opened(frame, effects []byte) error {
 
 // told takes over the schemas of inputs: {u32 length, text}, padded to 8, for each.
 func (r *Rows) told(frame []byte, at uint32) error {
-	for i := range r.inputs {
+	inputs := 1
+	switch r.role {
+	case abi.RoleCoProcess, abi.RoleBroadcastProcess, abi.RoleJoin, abi.RoleCoGroup:
+		inputs = 2
+	}
+	for i := range inputs {
 		if uint64(at)+4 > uint64(len(frame)) {
-			return nil // there is one input
+			return fmt.Errorf("a schema at %d, beyond the frame", at)
 		}
 		length := binary.LittleEndian.Uint32(frame[at:])
 		rest := frame[at+4:]
-		if length == 0 {
-			return nil
-		}
 		if uint64(length) > uint64(len(rest)) {
 			return fmt.Errorf("a schema of %d bytes at %d, beyond the frame", length, at)
 		}

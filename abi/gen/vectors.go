@@ -13,7 +13,7 @@ import (
 )
 
 // suites are the guests with cases.
-var suites = []string{"delays", "roles", "stores", "twins"}
+var suites = []string{"delays", "roles", "stores", "twins", "lookup"}
 
 // languagesOf are those that a suite is written in: its folders.
 func languagesOf(root, suite string) (languages []string) {

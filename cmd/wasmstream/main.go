@@ -28,6 +28,7 @@ type commandLine struct {
 	Check   CheckCommand   `cmd:"" help:"Check a job file and show its plan."`
 	Test    TestCommand    `cmd:"" help:"Run scenario files: jobs with a script and all that is expected of them."`
 	Module  ModuleCommands `cmd:"" help:"Look at Wasm modules, and write their manifests."`
+	New     NewCommands    `cmd:"" help:"Make the folder of a new function."`
 	Replay  ReplayCommand  `cmd:"" help:"Make the calls of a recording again, and show what differs."`
 	Version VersionCommand `cmd:"" help:"Show the version."`
 

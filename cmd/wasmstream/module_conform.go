@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,8 +16,9 @@ import (
 
 // ConformCommand plays the conformance suite on a module.
 type ConformCommand struct {
-	File string `arg:"" help:"A file of Wasm that has functions of the suite: see udfs/README.md." placeholder:"FILE"`
-	JSON bool   `name:"json" help:"Print one JSON object."`
+	File  string `arg:"" help:"A file of Wasm that has functions of the suite: see udfs/README.md." placeholder:"FILE"`
+	Cases string `help:"Cases of the module's own functions, to be played instead of the suite." placeholder:"CASES.txt"`
+	JSON  bool   `name:"json" help:"Print one JSON object."`
 	SandboxFlags
 }
 
@@ -42,24 +44,26 @@ func (m testModule) New() (conformance.Instance, error) {
 
 // Run plays all suites of which the module has a function.
 func (c *ConformCommand) Run(e *Env) (err error) {
-	suites, err := conformance.Suites(abi.Vectors, "next/vectors")
-	if err != nil {
-		return err
-	}
 	module, closeAll, err := c.load(e)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
+	suites, err := c.suites(module.Manifest())
+	if err != nil {
+		return err
+	}
 	found := &conformity{File: c.File, Played: []string{}, Absent: []string{}, Failures: []conformance.Result{}}
 	var offered []string
 	for _, s := range suites {
+		for _, f := range s.Manifest.GetFunctions() {
+			offered = append(offered, f.GetName())
+		}
+	}
+	for _, s := range conformance.Choose(suites, module.Manifest()) {
 		report, err := s.Run(module)
 		if err != nil {
 			return &fileError{c.File, err}
-		}
-		for _, f := range s.Manifest.GetFunctions() {
-			offered = append(offered, f.GetName())
 		}
 		found.add(report)
 	}
@@ -76,6 +80,22 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 		return &exitError{exitFailed, nil}
 	}
 	return err
+}
+
+// suites are the conformance suite, or what the cases say.
+func (c *ConformCommand) suites(m *abi.Manifest) ([]conformance.Suite, error) {
+	if c.Cases == "" {
+		return conformance.Suites(abi.Vectors, "next/vectors")
+	}
+	text, err := os.ReadFile(c.Cases)
+	if err != nil {
+		return nil, &exitError{exitBadInput, err}
+	}
+	suite, err := conformance.OfCases(filepath.Base(c.Cases), m, text)
+	if err != nil {
+		return nil, &exitError{exitBadInput, &fileError{c.Cases, err}}
+	}
+	return []conformance.Suite{suite}, nil
 }
 
 // load reads and compiles the module; closeAll gives back what it holds.
@@ -119,8 +139,8 @@ func (f *conformity) tell(w io.Writer) {
 		if r.Case != "" {
 			fmt.Fprintf(w, ": %s", r.Case)
 		}
-		if r.Fresh {
-			fmt.Fprint(w, ", with a fresh instance for each frame")
+		if r.Way != "" && r.Way != conformance.OneInstance {
+			fmt.Fprintf(w, ", %s", r.Way)
 		}
 		fmt.Fprintln(w)
 		switch {

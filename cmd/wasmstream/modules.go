@@ -153,26 +153,37 @@ func (m *modules) load(module *job.Module) (*sandbox.Module, error) {
 	return loaded, nil
 }
 
-// loadAll compiles the modules whose functions the job calls.
-func (m *modules) loadAll(plan *job.Job) error {
-	var all []*job.Function
-	for _, s := range plan.Sources {
-		for _, f := range []*job.Function{s.Timestamp, s.Decode} {
+// called is a function, and the source, step or sink that calls it.
+type called struct {
+	by       string
+	function *job.Function
+}
+
+// calledIn are all functions of a job.
+func calledIn(plan *job.Job) (all []called) {
+	add := func(by string, functions ...*job.Function) {
+		for _, f := range functions {
 			if f != nil {
-				all = append(all, f)
+				all = append(all, called{by, f})
 			}
 		}
 	}
+	for _, s := range plan.Sources {
+		add(s.Name, s.Timestamp, s.Decode)
+	}
 	for _, s := range plan.Steps {
-		all = append(all, s.Functions...)
+		add(s.Name, s.Functions...)
 	}
 	for _, s := range plan.Sinks {
-		if s.Encode != nil {
-			all = append(all, s.Encode)
-		}
+		add(s.Name, s.Encode)
 	}
-	for _, f := range all {
-		if _, err := m.load(f.Module); err != nil {
+	return all
+}
+
+// loadAll compiles the modules whose functions the job calls.
+func (m *modules) loadAll(plan *job.Job) error {
+	for _, c := range calledIn(plan) {
+		if _, err := m.load(c.function.Module); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ import (
 // RecordFlags say what is recorded of a run.
 type RecordFlags struct {
 	Record       string `help:"Record what functions of modules are asked and answer into FILE, for wasmstream replay." placeholder:"FILE"`
-	RecordStep   string `help:"Record the functions of this step only." placeholder:"STEP"`
+	RecordStep   string `help:"Record the functions of this step only; it may be a source or a sink." placeholder:"STEP"`
 	RecordKey    string `help:"Record only calls about this key: JSON, by the columns of the step's key." placeholder:"JSON"`
 	RecordSample string `help:"Record one call of so many of each instance: 1/1000." placeholder:"1/N"`
 	RecordMB     int    `name:"record-mb" help:"Record no more than so many MB; 256 by default." placeholder:"N"`
@@ -97,49 +98,34 @@ func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (
 
 // choose finds the functions that are to be recorded.
 func (r *recorder) choose(f *RecordFlags, plan *job.Job) error {
-	var steps []string
+	var callers []string
 	functions := 0
-	add := func(step string, all ...*job.Function) error {
-		steps = append(steps, step)
-		if f.RecordStep != "" && step != f.RecordStep {
-			return nil
+	for _, c := range calledIn(plan) {
+		callers = append(callers, c.by)
+		if f.RecordStep != "" && c.by != f.RecordStep {
+			continue
 		}
-		functions += len(all)
-		for _, function := range all {
-			key, reads, err := keyRow(f.RecordKey, function)
-			if err != nil {
-				return fmt.Errorf("--record-key: the key of %s is (%s): %w", function.Name, strings.Join(function.Key.Names(), ", "), err)
-			}
-			if reads {
-				r.of[function] = recorded{step, key}
-			}
+		functions++
+		key, reads, err := keyRow(f.RecordKey, c.function)
+		if err != nil {
+			return fmt.Errorf("--record-key: the key of %s is (%s): %w", c.function.Name, strings.Join(c.function.Key.Names(), ", "), err)
 		}
-		return nil
-	}
-	for _, s := range plan.Sources {
-		if s.Timestamp != nil {
-			if err := add(s.Name, s.Timestamp); err != nil {
-				return err
-			}
+		if reads {
+			r.of[c.function] = recorded{c.by, key}
 		}
 	}
-	for _, s := range plan.Steps {
-		if err := add(s.Name, s.Functions...); err != nil {
-			return err
-		}
-	}
-	return r.chosen(f, functions, steps)
+	return r.chosen(f, functions, callers)
 }
 
 // chosen says why there is nothing to record, if that is so.
-func (r *recorder) chosen(f *RecordFlags, functions int, steps []string) error {
-	switch near := stream.Nearest(f.RecordStep, steps); {
+func (r *recorder) chosen(f *RecordFlags, functions int, callers []string) error {
+	switch near := stream.Nearest(f.RecordStep, callers); {
 	case functions == 0 && f.RecordStep == "":
 		return errors.New("--record: the job has no functions of modules")
 	case functions == 0 && near != "" && near != f.RecordStep:
-		return fmt.Errorf("--record-step: there is no step %s with functions of modules; did you mean %s?", f.RecordStep, near)
+		return fmt.Errorf("--record-step: no step, source or sink %s calls functions of modules; did you mean %s?", f.RecordStep, near)
 	case functions == 0:
-		return fmt.Errorf("--record-step: there is no step %s with functions of modules; steps are %s", f.RecordStep, strings.Join(steps, ", "))
+		return fmt.Errorf("--record-step: no step, source or sink %s calls functions of modules; those that have are %s", f.RecordStep, strings.Join(slices.Compact(callers), ", "))
 	case len(r.of) == 0:
 		return errors.New("--record-key: no function reads its key, that is, has `key` in its manifest, so that calls cannot be told by it; use --record-sample")
 	}

@@ -47,7 +47,7 @@ func TestJVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err = play(path)
-	if err == nil || !strings.Contains(said, "FAILED  delays-go: one flight: frame 1: got ") || !strings.Contains(said, " 2 failed\n") {
+	if err == nil || !strings.Contains(said, "FAILED  delays-go: one flight: frame 1: got ") || strings.HasSuffix(said, ", 0 failed\n") {
 		t.Errorf("with an altered result: %v\n%.4000s", err, said)
 	}
 }

@@ -8,8 +8,9 @@
 //
 //	(M) A vector passes only if each frame is answered by exactly the effects expected,
 //	    all slots are rows of their schemas, and states hold what they must (abi/conform).
-//	(F) Each vector is played twice: on one instance, and on one that is thrown away and
-//	    made anew before each frame, since a guest's memory is a cache.
+//	(F) Each vector is played in three ways: on one instance; on one that is thrown away and
+//	    made anew before each frame, since a guest's memory is a cache; and with the areas
+//	    of frames in another order, with gaps, since a guest finds them by the header.
 //	(S) List, map and broadcast states are the player's own: a guest may ask for them in
 //	    any way that the ABI has.
 //
@@ -57,6 +58,31 @@ func Suites(files fs.FS, folder string) (suites []Suite, err error) {
 	return suites, nil
 }
 
+// Choose are the suites that a module is for: those of which it has a function as their
+// manifest has it; or, if there is none, those of which it has a function by name.
+func Choose(suites []Suite, m *abi.Manifest) []Suite {
+	var alike, named []Suite
+	for _, s := range suites {
+		isAlike, isNamed := false, false
+		for _, f := range s.Manifest.GetFunctions() {
+			if i := m.FunctionIndex(f.GetName()); i >= 0 {
+				isNamed = true
+				isAlike = isAlike || f.Differs(m.GetFunctions()[i]) == ""
+			}
+		}
+		if isNamed {
+			named = append(named, s)
+		}
+		if isAlike {
+			alike = append(alike, s)
+		}
+	}
+	if len(alike) > 0 {
+		return alike
+	}
+	return named
+}
+
 // Instance is an instance of the module at test; *sandbox.Instance is one.
 type Instance interface {
 	guest.Instance
@@ -72,20 +98,30 @@ type Module interface {
 	New() (Instance, error)
 }
 
-// Result is what became of a vector, played in one of two ways; of a function that is not
+// Result is what became of a vector, played in one way; of a function that is not
 // as it must be, there is one without a vector.
 type Result struct {
 	Suite    string `json:"suite"`
 	Function string `json:"function"`
 	Role     string `json:"role"`
 	Case     string `json:"case,omitempty"`
-	// Fresh is whether the instance was made anew before each frame.
-	Fresh bool `json:"fresh_instances,omitempty"`
+	// Way is how it was played.
+	Way Way `json:"way,omitempty"`
 	// Frame counts from 0, the opening; Op is the op of it that is at fault, if it is one.
 	Frame   int    `json:"frame,omitempty"`
 	Op      string `json:"op,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
+
+// Way is how a vector is played.
+type Way string
+
+// The ways of invariant F.
+const (
+	OneInstance    Way = "on one instance"
+	FreshInstances Way = "on a fresh instance for each frame"
+	OtherLayout    Way = "with frames laid out otherwise"
+)
 
 // Report is what became of a suite.
 type Report struct {
@@ -121,15 +157,15 @@ func (s *Suite) Run(m Module) (*Report, error) {
 	return report, nil
 }
 
-// play plays a vector in both ways.
+// play plays a vector in all ways.
 func (r *Report) play(of Result, m Module, v *conform.Vector, f *abi.Function, index uint32) error {
 	of.Case = v.Name
-	for _, of.Fresh = range []bool{false, true} {
-		if of.Fresh && len(v.Frames) < 2 {
+	for _, of.Way = range []Way{OneInstance, FreshInstances, OtherLayout} {
+		if of.Way == FreshInstances && len(v.Frames) < 2 {
 			continue // an instance is new at its opening
 		}
 		result := of
-		err := playOnce(m, v, f, index, of.Fresh)
+		err := playOnce(m, v, f, index, of.Way)
 		var problem *conform.Problem
 		switch {
 		case errors.As(err, &problem):
@@ -145,7 +181,7 @@ func (r *Report) play(of Result, m Module, v *conform.Vector, f *abi.Function, i
 	return nil
 }
 
-func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, fresh bool) (err error) {
+func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, way Way) (err error) {
 	states, err := conform.NewStore(f)
 	if err != nil {
 		return err
@@ -157,7 +193,11 @@ func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, fresh 
 	}
 	defer func() { err = errors.Join(err, instance.Close()) }()
 	instance.CallStates(states)
-	failed, err := v.Play(&player{i: instance, index: index, fresh: fresh, states: states})
+	as := conform.Usual
+	if way == OtherLayout {
+		as = conform.Reversed
+	}
+	failed, err := v.PlayAs(&player{i: instance, index: index, fresh: way == FreshInstances, states: states}, as)
 	if err != nil || v.Fault == "" {
 		return err
 	}

@@ -62,7 +62,7 @@ func ParseURL(text string) (*url.URL, error) {
 	case u.Fragment != "" || strings.Contains(text, "#"):
 		return nil, errors.New("it has a fragment, which no server sees")
 	case !isPlainPath(u.EscapedPath()):
-		return nil, errors.New(`its path has an empty, "." or ".." segment, a backslash, or an escaped slash`)
+		return nil, errors.New(`its path has a "." or ".." segment, or a backslash`)
 	case u.Path == "":
 		return u, nil
 	case u.Path[0] != '/':
@@ -71,15 +71,20 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// isPlainPath tells a path that means one thing to everybody.
+// isPlainPath tells a path that leads to one place for everybody: for servers that
+// unescape it before they look at segments, once or again, and for those to which what is
+// behind a semicolon is no part of a segment.
 func isPlainPath(escaped string) bool {
-	lower := strings.ToLower(strings.TrimPrefix(escaped, "/"))
-	if strings.Contains(lower, `\`) || strings.Contains(lower, "%5c") || strings.Contains(lower, "%2f") {
+	path := strings.ToLower(escaped)
+	for strings.Contains(path, "%25") {
+		path = strings.ReplaceAll(path, "%25", "%")
+	}
+	path = strings.NewReplacer("%2e", ".", "%2f", "/", "%5c", `\`, "%3b", ";").Replace(path)
+	if strings.Contains(path, `\`) {
 		return false
 	}
-	segments := strings.Split(strings.ReplaceAll(lower, "%2e", "."), "/")
-	for i, s := range segments {
-		if s == "." || s == ".." || s == "" && i < len(segments)-1 {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment, _, _ = strings.Cut(segment, ";"); segment == "." || segment == ".." {
 			return false
 		}
 	}
@@ -94,6 +99,22 @@ func portOf(u *url.URL) string {
 		return "80"
 	}
 	return "443"
+}
+
+// ParseAllowed reads a URL, and refuses one that no pattern allows.
+func ParseAllowed(text string, allow []URLPattern) (*url.URL, error) {
+	const shownMax = 200
+	u, err := ParseURL(text)
+	if err != nil {
+		return nil, fmt.Errorf("not allowed: the URL %.*q: %w", shownMax, text, err)
+	}
+	for _, p := range allow {
+		if p.Matches(u) {
+			return u, nil
+		}
+	}
+	shown := u.Scheme + "://" + u.Host + u.EscapedPath() // a query may be secret
+	return nil, fmt.Errorf("not allowed: the URL %s is none of those that the job allows", shown[:min(len(shown), shownMax)])
 }
 
 // Matches tells whether the pattern allows a URL that ParseURL has read.

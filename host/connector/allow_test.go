@@ -16,10 +16,12 @@ func TestURLPatterns(t *testing.T) {
 			! https://rates.example@evil/ https://user:pw@rates.example/ https://rates.example/#f //rates.example/ rates.example/ ftp://rates.example/
 			! https://rates.example\@evil/ https:rates.example https:///x https://rates.example/a/../b javascript:alert(1)`,
 		"https://rates.example/v1/*": `
+			+ https://rates.example/v1/a%2Fb https://rates.example/v1//a https://rates.example/v1/a..b;c=.. https://rates.example/v1/100%25 https://rates.example/v1/...
 			+ https://rates.example/v1/ https://rates.example/v1/eur https://rates.example/v1/eur?d=2026-01-01&x=/../
 			- https://rates.example/v1 https://rates.example/v2/eur https://rates.example/ https://rates.example/%76%31/eur https://rates.example/V1/eur
 			! https://rates.example/v1/../admin https://rates.example/v1/%2e%2e/admin https://rates.example/v1/.%2E/admin https://rates.example/v1/./x
-			! https://rates.example/v1/..%2fadmin https://rates.example/v1/..%5cadmin https://rates.example/v1//admin https://rates.example/v1/..\admin`,
+			! https://rates.example/v1/..%2fadmin https://rates.example/v1/..%5cadmin https://rates.example/v1/..;/admin https://rates.example/v1/..\admin
+			! https://rates.example/v1/%252e%252e/admin https://rates.example/v1/%25252e%252e%2fadmin https://rates.example/v1/a%2f..%2f..%2fadmin https://rates.example/v1/..%3bx/admin`,
 		"http://10.0.0.7:8080/exact": `
 			+ http://10.0.0.7:8080/exact http://10.0.0.7:8080/exact?q
 			- http://10.0.0.7/exact http://10.0.0.7:8080/exact/ http://10.0.0.7:8080/exactly http://10.0.0.70:8080/exact`,

@@ -134,7 +134,9 @@ type Records struct {
 	Keys []byte
 	// KeyEnds has the end of each record's key in Keys.
 	KeyEnds []uint32
-	Times   []int64 // event times in ms since the epoch; the least int64: none
+	// NoKey says of each record that it has no key, not even an empty one.
+	NoKey []bool
+	Times []int64 // event times in ms since the epoch; the least int64: none
 	// Deleted says of each record that it takes back what was written under its key.
 	Deleted    []bool
 	Partitions []int32 // -1: the sink chooses
@@ -147,7 +149,7 @@ type Records struct {
 // Reset empties the records and keeps their buffers.
 func (r *Records) Reset() {
 	*r = Records{
-		Data: r.Data[:0], Ends: r.Ends[:0], Keys: r.Keys[:0], KeyEnds: r.KeyEnds[:0], Times: r.Times[:0],
+		Data: r.Data[:0], Ends: r.Ends[:0], Keys: r.Keys[:0], KeyEnds: r.KeyEnds[:0], NoKey: r.NoKey[:0], Times: r.Times[:0],
 		Deleted: r.Deleted[:0], Partitions: r.Partitions[:0], Headers: r.Headers[:0], HeaderEnds: r.HeaderEnds[:0],
 	}
 }

@@ -180,3 +180,22 @@ func TestOtherEditors(t *testing.T) {
 		t.Errorf("got %s want %s", got, want)
 	}
 }
+
+// TestDocumentation: the job in docs/enrich.md is one.
+func TestDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../docs/enrich.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	part, _, _ := strings.Cut(rest, "```")
+	manifest, err := os.ReadFile("../../udfs/lookup/c/manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := "version: 1\nname: j\nsources: {keys: {file: {path: k, format: {wasm: m.line}}, schema: {key: STRING}}}\nsinks: {out: {from: found, file: {path: o, format: {wasm: m.told}}}}\n" + part
+	_, err = Parse([]byte(whole), Options{File: "docs", Dir: "/d", Manifest: func(Module) (*abi.Manifest, error) { return abi.ParseManifestJSON(manifest) }})
+	if err != nil {
+		t.Error(err)
+	}
+}

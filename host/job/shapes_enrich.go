@@ -14,7 +14,7 @@ const (
 	backoffDefault        = 100        // ms
 	backoffMaxDefault     = 10_000     // ms
 	budgetDefault         = 0.2        // further attempts for each request
-	answerBytesDefault    = 256 << 10  // what guests with fixed buffers take
+	answerBytesDefault    = 128 << 10  // of which guests with buffers of the usual size make a row
 	cacheBytesDefault     = 64 << 20   //
 	cacheTTLMax           = 1000 * day // ms
 )
@@ -44,7 +44,7 @@ var httpShape = &shape{what: isFields, fields: []field{
 	{name: "attempt-timeout", doc: "How long one attempt may take; by default as long as timeout.", shape: enrichTimeShape},
 	{name: "retry", doc: "What is done about failures.", shape: retryShape},
 	{name: "rate-limit", doc: "How many attempts there are in a second, evenly spaced; by default as many as come.", shape: &shape{what: isNumber, least: 0.001, most: 1e6}},
-	{name: "answer-bytes-max", doc: "The longest body of an answer that is not an error; default 256KiB.", shape: &shape{what: isBytes, min: 0, max: AnswerBytesMax, example: "256KiB"}},
+	{name: "answer-bytes-max", doc: "The longest body of an answer that is not an error; default 128KiB.", shape: &shape{what: isBytes, min: 0, max: AnswerBytesMax, example: "128KiB"}},
 	{name: "cache", doc: "Keep answers with a status of 200 to 299 for equal requests: of equal method, URL, headers and body.", shape: cacheShape},
 }}
 

@@ -22,6 +22,5 @@
 //
 // Caveats: calls that are made again after a fault, to find the op that is to blame, are
 // calls like any other, and are recorded. So are those of frames that a host splits. A
-// replay halves a frame's ops where the effects do not fit the guest, but the frame stays
-// whole: a guest with less room for frames than the recorded one is told to be too small.
+// replay halves frames itself where they are too large for its guest.
 package recording

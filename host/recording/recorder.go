@@ -52,6 +52,21 @@ func (i *instance) listen() sandbox.StateCalls {
 	return listener{i}
 }
 
+// Ops tells how many ops the next frame has, if the instance wants to know.
+func (i *instance) Ops(n int) {
+	if of, ok := i.Instance.(interface{ Ops(n int) }); ok {
+		of.Ops(n)
+	}
+}
+
+// Fuel is what the last call used, if the instance knows.
+func (i *instance) Fuel() int64 {
+	if of, ok := i.Instance.(interface{ Fuel() int64 }); ok {
+		return of.Fuel()
+	}
+	return 0
+}
+
 // Open implements guest.Instance.
 func (i *instance) Open(function uint32, frame []byte) ([]byte, error) {
 	effects, err := i.Instance.Open(function, frame)

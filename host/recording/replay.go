@@ -143,23 +143,23 @@ func (p *Player) Replay(c *Call) (*Difference, error) {
 	return d.orNil(), nil
 }
 
-// perform has a frame performed, as a host would: in halves where it is too large for the
-// guest.
+// perform has a frame performed, as a host would: in halves where it, or its effects, are
+// too large for the guest.
 func (p *Player) perform(frame []byte) (effects []byte, err error) {
 	h, err := abi.ReadHeader(frame)
 	if err != nil {
 		return nil, err
 	}
 	p.frame = append(p.frame[:0], frame...)
-	return p.part(nil, h, 0, int(h.Ops))
+	return p.part(nil, &h, 0, int(h.Ops))
 }
 
 // part performs ops from..to of the frame, and appends their effects.
-func (p *Player) part(effects []byte, h abi.Header, from, to int) ([]byte, error) {
-	err := p.once(&effects, h, from, to)
+func (p *Player) part(effects []byte, h *abi.Header, from, to int) ([]byte, error) {
+	after, err := p.once(effects, h, from, to)
 	var large *sandbox.TooLargeError
 	if err == nil || !errors.As(err, &large) || to-from < 2 {
-		return effects, err
+		return after, err
 	}
 	middle := from + (to-from)/2
 	if effects, err = p.part(effects, h, from, middle); err != nil {
@@ -168,37 +168,72 @@ func (p *Player) part(effects []byte, h abi.Header, from, to int) ([]byte, error
 	return p.part(effects, h, middle, to)
 }
 
-// once performs ops from..to in one call. They stay where they are in the frame: its header
-// says where ops begin. What they did to slots is there for the ops that follow.
-func (p *Player) once(effects *[]byte, h abi.Header, from, to int) error {
-	h.OpsOffset, h.Ops, h.Total = h.OpsOffset+uint32(from*abi.OpBytes), uint32(to-from), uint32(len(p.frame))
-	abi.PutHeader(p.frame, h)
-	room, pointer, err := p.i.In(len(p.frame))
-	if err != nil {
-		return err
+// once performs ops from..to in one call. What they did to slots is there for the ops that
+// follow.
+func (p *Player) once(effects []byte, h *abi.Header, from, to int) ([]byte, error) {
+	frame, slots := p.frame, []uint32(nil) // nil: they have the numbers that they had
+	if to-from < int(h.Ops) {
+		var err error
+		if frame, slots, err = p.was.Part(p.frame, from, to, conform.Usual); err != nil {
+			return nil, err
+		}
 	}
-	copy(room, p.frame)
+	room, pointer, err := p.i.In(len(frame))
+	if err != nil {
+		return nil, err
+	}
+	copy(room, frame)
 	p.answers.from = uint32(from)
-	part, err := p.i.Call(p.index, pointer, len(p.frame))
+	answer, err := p.i.Call(p.index, pointer, len(frame))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if h.Stride > 0 {
-		copy(p.frame[h.SlotsOffset:], slotsOf(p.i.Frame()))
+	p.takeSlots(h, slots)
+	return p.takeEffects(effects, answer, h, slots, from, to), nil
+}
+
+// takeSlots takes slots of fixed width over from the frame that was performed.
+func (p *Player) takeSlots(h *abi.Header, slots []uint32) {
+	after := slotsOf(p.i.Frame())
+	if slots == nil {
+		copy(p.frame[h.SlotsOffset:], after)
+		return
 	}
-	at := len(*effects)
-	*effects = append(*effects, part...)
-	list := abi.ReadEffects(part, to-from)
+	stride := h.Stride
+	for i, s := range slots {
+		if from := uint32(i) * stride; stride > 0 && int(from+stride) <= len(after) {
+			copy(p.frame[h.SlotsOffset+s*stride:], after[from:from+stride])
+		}
+	}
+}
+
+// takeEffects appends the effects of ops from..to as effects of the whole frame, and takes
+// slots of variable width over.
+func (p *Player) takeEffects(effects, answer []byte, h *abi.Header, slots []uint32, from, to int) []byte {
+	at := len(effects)
+	effects = append(effects, answer...)
+	le := binary.LittleEndian
+	list := abi.ReadEffects(answer, to-from)
 	for e, ok := list.Next(); ok; e, ok = list.Next() {
-		binary.LittleEndian.PutUint32((*effects)[at+abi.EffectAtOp:], e.Op+uint32(from))
+		slot := e.Aux
+		if slots != nil && int(slot) < len(slots) {
+			slot = slots[slot]
+		}
+		le.PutUint32(effects[at+abi.EffectAtOp:], e.Op+uint32(from))
+		if e.Kind == abi.EffectSetSlot || e.Kind == abi.EffectTouch {
+			le.PutUint32(effects[at+abi.EffectAtAux:], slot)
+		}
 		at += abi.EffectBytes + abi.Align(len(e.Payload))
-		if e.Kind == abi.EffectSetSlot && h.Stride == 0 && e.Aux < h.Slots {
-			abi.PutSlotEntry(p.frame, int(h.SlotsOffset+e.Aux*abi.SlotEntryBytes), uint32(len(p.frame)), uint32(len(e.Payload)))
+		if e.Kind == abi.EffectSetSlot && h.Stride == 0 && slot < h.Slots {
+			abi.PutSlotEntry(p.frame, int(h.SlotsOffset+slot*abi.SlotEntryBytes), uint32(len(p.frame)), uint32(len(e.Payload)))
 			p.frame = append(p.frame, e.Payload...)
 			p.frame = append(p.frame, make([]byte, abi.Align(len(e.Payload))-len(e.Payload))...)
 		}
 	}
-	return nil
+	whole := *h
+	whole.Total = uint32(len(p.frame))
+	abi.PutHeader(p.frame, whole)
+	return effects
 }
 
 // outcome says how a call ended; an error that is not the guest's doing stays one.

@@ -31,6 +31,9 @@ func functionInputsOf(f *job.Function, sides ...*stream.Schema) functionInputs {
 func (f *failing) faultOf(fn *job.Function, caller **guests.Caller) func(int, error) error {
 	return func(op int, err error) error {
 		x := failureOf(fn, *caller, op, err)
+		if kind, _ := (*caller).Op(op); kind == abi.OpOnMerge {
+			return f.faults.fail(&x) // the states of the windows that it was about are lost
+		}
 		return f.faults.take(&x)
 	}
 }

@@ -51,8 +51,12 @@ func (b *builder) process(s *job.Step, n *node, stats *StepStats) (operator, *ke
 		return nil, nil, err
 	}
 	b.job.guests = append(b.job.guests, instance)
-	if caller, ok := instance.(callsStates); ok {
+	caller, ok := instance.(callsStates)
+	switch {
+	case ok:
 		caller.CallStates(o.states)
+	case len(f.Slots()) < len(f.States):
+		return nil, nil, fmt.Errorf("function %s has list, map or broadcast states, and its instance cannot call for them", f.Name)
 	}
 	if o.caller, err = b.callerIn(instance, f, guests.Options{Written: writesSlots(f)}, processRole{o}); err != nil {
 		return nil, nil, err

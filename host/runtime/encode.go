@@ -69,6 +69,7 @@ func (e *recordEncoder) appendMessage(to *connector.Records, row stream.Row, t s
 	if e.keyed && !e.hasKey() {
 		to.Keys = append(to.Keys, m.key...)
 		to.KeyEnds = append(to.KeyEnds, uint32(len(to.Keys)))
+		to.NoKey = append(to.NoKey, !m.hasKey)
 	}
 	if e.keyed && !e.upsert {
 		to.Deleted = append(to.Deleted, !m.hasValue)

@@ -28,8 +28,8 @@ type guestEncoder struct {
 
 // message is a record that a function has made.
 type message struct {
-	value, key []byte
-	hasValue   bool
+	value, key       []byte
+	hasValue, hasKey bool
 }
 
 // frameRowsMax bounds the rows of a frame: what comes of it goes into one block.
@@ -59,7 +59,7 @@ func (g *guestEncoder) Take(i int, e abi.Effect) error {
 	if m.hasValue = !g.value.IsNull(e.Payload); m.hasValue {
 		m.value = g.value.Bytes(e.Payload)
 	}
-	if !g.key.IsNull(e.Payload) {
+	if m.hasKey = !g.key.IsNull(e.Payload); m.hasKey {
 		m.key = g.key.Bytes(e.Payload)
 	}
 	wrong := ""

@@ -2,7 +2,9 @@ package runtime_test
 
 import (
 	"math/rand/v2"
+	goruntime "runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -18,6 +20,12 @@ steps:
     enrich: {wasm: m.ask, order: ORDER, capacity: 5, http: {allow: ["https://numbers.example/*"]}}
 `
 
+func enrichCrashPlan(t testing.TB, seed uint64) *job.Job {
+	text := strings.Replace(crashJob, "\nsteps:\n", strings.ReplaceAll(enrichCrashStep, "ORDER", []string{"ordered", "unordered"}[seed%2]), 1)
+	text = strings.ReplaceAll(text, "from: [a, b]\n    key-by", "from: told\n    key-by")
+	return enrichPlan(t, strings.Replace(text, "name: crash", "name: crash\nmodules: {m: {file: m.wasm}}", 1))
+}
+
 // TestCrashesWithRequestsInFlight is the crash test's job with an enrichment in front,
 // whose answers come in any order: what is visible in the end is what was to be.
 func TestCrashesWithRequestsInFlight(t *testing.T) {
@@ -25,9 +33,7 @@ func TestCrashesWithRequestsInFlight(t *testing.T) {
 	resumed := 0
 	for seed := range uint64(120) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		text := strings.Replace(crashJob, "\nsteps:\n", strings.ReplaceAll(enrichCrashStep, "ORDER", []string{"ordered", "unordered"}[seed%2]), 1)
-		text = strings.Replace(strings.ReplaceAll(text, "from: [a, b]\n    key-by", "from: told\n    key-by"), "name: crash", "name: crash\nmodules: {m: {file: m.wasm}}", 1)
-		plan := enrichPlan(t, text)
+		plan := enrichCrashPlan(t, seed)
 		w := newWorld(seed)
 		live := func() error {
 			asker := &randomAsker{random: r}
@@ -85,4 +91,60 @@ func (a *randomAsker) more() bool {
 func enrichCrashWant(t *testing.T) map[string][]string {
 	t.Helper()
 	return crashWantOf(func(r crashRecord) bool { return r.v%10 != 9 })
+}
+
+// slowAsker answers each request from a goroutine of its own, after some of others.
+type slowAsker struct {
+	group  sync.WaitGroup
+	mu     sync.Mutex
+	random *rand.Rand
+	now    int // under way
+	most   int
+}
+
+func (a *slowAsker) Ask(r connector.Request, done func(*connector.Answer)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.now++
+	a.most = max(a.most, a.now)
+	a.group.Go(func() {
+		a.mu.Lock()
+		turns := a.random.IntN(3)
+		a.now--
+		a.mu.Unlock()
+		for range turns {
+			goruntime.Gosched()
+		}
+		done(&connector.Answer{Status: 200, Body: []byte(numberOf(r.URL))})
+	})
+}
+
+func (a *slowAsker) Close() error {
+	a.group.Wait()
+	return nil
+}
+
+// TestEnrichRuns runs the crash test's job with workers and answers from many goroutines.
+func TestEnrichRuns(t *testing.T) {
+	want := enrichCrashWant(t)
+	for seed := range uint64(6) {
+		w, asker := newWorld(seed), &slowAsker{random: rand.New(rand.NewPCG(seed, 5))}
+		c := config(t, nil)
+		c.Clock, c.Workers, c.Limits.BatchRows = &wallClock{}, 3, 16
+		c.Source = func(s *job.Source) (connector.Source, error) {
+			return &crashSource{world: w, name: s.Name, piece: 6, ask: func(int64) {}}, nil
+		}
+		c.Sink = func(s *job.Sink) (connector.Sink, error) { return &outsideSink{world: w, out: w.sink(s.Name)}, nil }
+		c.Asker = func(*job.Step) (connector.Asker, error) { return asker, nil }
+		c.Guest = func(*job.Function) (runtime.Guest, error) {
+			return &guesttest.Instance{Functions: []guesttest.Function{askGuest}}, nil
+		}
+		run(t, enrichCrashPlan(t, seed), c)
+		if asker.most > 5 {
+			t.Errorf("%d requests at one time, and 5 may wait", asker.most)
+		}
+		if w.check(t, want); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
 }

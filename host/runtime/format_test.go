@@ -97,7 +97,11 @@ func writeGuest(o *guesttest.Op) {
 	default:
 		w.SetBytes(job.MessageValue, fmt.Append(nil, string(k.Bytes(o.Row)), "=", v))
 	}
-	w.SetBytes(job.MessageKey, append([]byte("key "), k.Bytes(o.Row)...))
+	if n.Int64(o.Row) == 2 {
+		w.SetNull(job.MessageKey)
+	} else {
+		w.SetBytes(job.MessageKey, append([]byte("key "), k.Bytes(o.Row)...))
+	}
 	o.Emit(0, w.Row())
 }
 
@@ -125,7 +129,11 @@ func (s *recordsSink) Write(r *connector.Records) error {
 		}
 		value = end
 		if len(r.KeyEnds) > 0 {
-			text = string(r.Keys[key:r.KeyEnds[i]]) + " -> " + text
+			name := string(r.Keys[key:r.KeyEnds[i]])
+			if len(r.NoKey) > 0 && r.NoKey[i] {
+				name += "none"
+			}
+			text = name + " -> " + text
 			key = r.KeyEnds[i]
 		}
 		s.all = append(s.all, text)
@@ -231,7 +239,7 @@ func TestTopicsByFunctions(t *testing.T) {
 	}
 	got, _, err := runFormat(t, strings.Replace(topicJob, "SINK", "{wasm: m.write}", 1), 100, chunk())
 	must(t, err)
-	if d := cmp.Diff([]string{`key a -> "a=1"`, `key a -> "a=2"`, `key y -> "y=0"`, `key b -> "b=3"`, `key b -> nothing`}, got); d != "" {
+	if d := cmp.Diff([]string{`key a -> "a=1"`, `none -> "a=2"`, `key y -> "y=0"`, `key b -> "b=3"`, `key b -> nothing`}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	got, _, err = runFormat(t, strings.Replace(topicJob, "SINK", "json", 1), 100, chunk())

@@ -77,7 +77,10 @@ func (o *windowOperator) assignedRows(s side, b *stream.Batch, from, to int) (in
 		if f := &p.assigner.failed; f.err != nil && f.at == i-p.from {
 			return i, f.err
 		}
-		o.windows = p.assigner.of(i - p.from)
+		var sound bool
+		if o.windows, sound = p.assigner.of(i - p.from); !sound {
+			continue
+		}
 		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
 			return i, o.failed(err, "the record of", b.Time(i))
 		}
@@ -122,7 +125,10 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 	for next = from; next < to && len(p.acts) < actsMax; next++ {
 		var given []window.Window
 		if p.assigner != nil {
-			given = p.assigner.of(next - from)
+			var sound bool
+			if given, sound = p.assigner.of(next - from); !sound {
+				continue
+			}
 		}
 		if err := o.decideRow(next, given); err != nil {
 			p.err = o.failed(err, "the record of", p.batch.Time(next))

@@ -16,10 +16,10 @@ import (
 // KeyedCoProcessOperator and CoBroadcastWithKeyedOperator.
 //
 // Ops are put off until a frame is full, or their answer is needed: before a
-// watermark, which may be what timers wait for that they set, before timers of the
-// clock, when the clock moves, and behind a broadcast record, which may ask for a
-// visit of all keys. Of timers a frame has at most one for each key: what its callback
-// does to the key's other timers comes before them.
+// watermark is put out, which may be what timers wait for that they set, before timers
+// of the clock, when the clock moves, and behind a broadcast record, which may ask for a
+// visit of all keys. A timer is the first op of its key in a frame: what records and
+// other timers do to it comes before.
 type processOperator struct {
 	keeper
 	caller  *guests.Caller
@@ -185,10 +185,7 @@ func (o *processOperator) visitKeys(t stream.EventTime) (err error) {
 }
 
 func (o *processOperator) advance(t stream.EventTime) (bool, error) {
-	if done, err := o.settleOps(); err != nil || !done {
-		return false, err
-	}
-	o.now = t
+	o.now = t // of ops from here on
 	if done, err := o.fireTimers(state.EventTimer, int64(t)); err != nil || !done {
 		return false, err
 	}
@@ -209,25 +206,30 @@ func (o *processOperator) settleOps() (bool, error) {
 	return true, o.perform()
 }
 
-// fireTimers asks about all due timers, those among them that callbacks set, in
-// order of their times for each key; false if there is no room for more output.
+// fireTimers performs what was put off and asks about all due timers, those among them
+// that callbacks set, in order of their times for each key; false if there is no room
+// for more output. Timers share frames with records of other keys.
 func (o *processOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 	for {
 		if o.isFull() {
 			return false, nil
 		}
+		if err := o.settleClock(); err != nil {
+			return false, err
+		}
+		pending := len(o.ops) > 0
 		asked, err := o.askTimers(d, upTo)
 		if err == nil {
 			err = o.perform()
 		}
-		if err != nil || !asked {
+		if err != nil || !asked && !pending {
 			return err == nil, err
 		}
 	}
 }
 
-// askTimers fills a frame with due timers, up to a second one of some key; false if
-// none is due.
+// askTimers fills a frame with due timers, up to one of a key that is in it already;
+// false if it adds none.
 func (o *processOperator) askTimers(d state.Domain, upTo int64) (asked bool, err error) {
 	for round := o.round; o.round == round; asked = true {
 		at, r, ok := o.backend.PopTimer(d, upTo)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
@@ -51,6 +52,7 @@ type assigner struct {
 	inputs  functionInputs
 	windows []window.Window // of all records
 	ends    []int           // by record: where its windows end
+	faulty  []int           // records that it failed on, and that are left out
 	failed  firstFailure
 	fault   func(op int, err error) error
 }
@@ -91,16 +93,17 @@ func (a *assigner) Done(int) error {
 	return nil
 }
 
-// Fault leaves the record without windows, unless the step is to fail.
+// Fault leaves the record out, unless the step is to fail.
 func (a *assigner) Fault(op int, err error) error {
 	a.failed.note(len(a.ends), a.fault(op, err))
+	a.faulty = append(a.faulty, len(a.ends))
 	a.ends = append(a.ends, len(a.windows))
 	return nil
 }
 
 // ask asks for the windows of rows from..to of a batch.
 func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) error {
-	a.windows, a.ends, a.failed = a.windows[:0], a.ends[:0], firstFailure{}
+	a.windows, a.ends, a.faulty, a.failed = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
 	for i := from; i < to; i++ {
 		ctx.Time = int64(b.Time(i))
@@ -114,13 +117,14 @@ func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) er
 	return a.caller.Perform()
 }
 
-// of are the windows of record i of those that were asked about.
-func (a *assigner) of(i int) []window.Window {
+// of are the windows of record i of those that were asked about; false if it is left
+// out.
+func (a *assigner) of(i int) ([]window.Window, bool) {
 	from := 0
 	if i > 0 {
 		from = a.ends[i-1]
 	}
-	return a.windows[from:a.ends[i]]
+	return a.windows[from:a.ends[i]], len(a.faulty) == 0 || !slices.Contains(a.faulty, i)
 }
 
 // trigger is a trigger that is a function. Its questions are gathered, asked in

@@ -60,6 +60,7 @@ const (
 	opDrop         = 0x1a
 	opLocalSet     = 0x21
 	opLocalGet     = 0x20
+	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opI32Load8     = 0x2d

@@ -81,6 +81,14 @@ type hostFunction struct {
 // hostFunctions is the allow-list: what is not here is refused before linking.
 var hostFunctions = slices.Concat(contractFunctions(), stateFunctions(), wasiFunctions())
 
+// hostFunctionNames are their full names, for hints.
+var hostFunctionNames = func() (names []string) {
+	for _, f := range hostFunctions {
+		names = append(names, f.module+"."+f.name)
+	}
+	return names
+}()
+
 // findHostFunction returns the allowed function of that name, or nil.
 func findHostFunction(module, name string) *hostFunction {
 	for i := range hostFunctions {

@@ -3,8 +3,11 @@ package sandbox
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/wasmstream/wasmstream/host/sandbox/meter"
 )
 
 // BenchmarkFuel is what meters cost: the same frame by a guest with and without them, in
@@ -73,4 +76,67 @@ func benchmarkPaired(b *testing.B, guests [2]*guest, d delaysFrame) {
 	b.ReportMetric(times[len(times)/2]/float64(max(guests[0].Fuel(), 1)), "ns/fuel")
 	b.ReportMetric(float64(guests[0].Fuel()), "fuel/frame")
 	b.ReportMetric(times[len(times)/2]/float64(d.adds), "ns/add")
+}
+
+// BenchmarkIntake is what taking a module costs before the engine sees it.
+func BenchmarkIntake(b *testing.B) {
+	wasm := guestBytes(b, "delays-go.wasm")
+	b.Run("scan", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Inspect(wasm, Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("meters", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := meter.Rewrite(wasm); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkNeighbour is what a good guest gets done while others run hostile code in the
+// same process, by what it gets done alone.
+func BenchmarkNeighbour(b *testing.B) {
+	for name, hostile := range endless() {
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			neighbour, d := openDelays(b, "delays-c.wasm", Options{}), delaysFrame{slots: 64, adds: 256}
+			m := load(b, Options{}, hostile.bytes())
+			work := func() time.Duration {
+				start := time.Now()
+				for range 10_000 {
+					if _, err := neighbour.callDelays(d, d.layout()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				return time.Since(start)
+			}
+			var ratios []float64
+			for b.Loop() {
+				alone := work()
+				i := instantiate(b, m)
+				i.Ops(1)
+				stop, stopped := make(chan bool), make(chan bool)
+				go func() {
+					defer close(stopped)
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						_, _ = i.run(64)
+						_ = i.Rebuild()
+					}
+				}()
+				ratios = append(ratios, float64(alone)/float64(work()))
+				close(stop)
+				<-stopped
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[len(ratios)/2], "beside/alone")
+		})
+	}
 }

@@ -29,7 +29,7 @@ func guestBytes(t testing.TB, name string) []byte {
 
 // delaysGuests are one function in two languages: flights, and the sum and the
 // maximum of their delays.
-var delaysGuests = []string{"delays-c.wasm", "delays-go.wasm"}
+var delaysGuests = []string{"delays-c.wasm", "delays-go.wasm", "delays-rust.wasm"}
 
 // The layout of the delays function's rows.
 const (

@@ -153,11 +153,7 @@ func (s *scanner) importHint(i importedFunction) string {
 	if string(i.module) == moduleWASI {
 		return "a function has no files, sockets, clock or environment: leave out the code that needs them"
 	}
-	names := make([]string, 0, len(hostFunctions))
-	for _, f := range hostFunctions {
-		names = append(names, f.module+"."+f.name)
-	}
-	if near := nearest(string(i.module)+"."+string(i.name), names); near != "" {
+	if near := nearest(string(i.module)+"."+string(i.name), hostFunctionNames); near != "" {
 		return "the nearest that it gives is " + near
 	}
 	return fmt.Sprintf("allowed are %s.%s, %s.%s and the functions of %s that language runtimes need",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -249,10 +250,10 @@ func TestReaderNumbers(t *testing.T) {
 
 func TestOptionsValidateNamesEveryBadField(t *testing.T) {
 	options := Options{MemoryPagesMax: 65536, ModuleBytesMax: -1, CacheBytesMin: -1, FunctionsMax: -1, TableElementsMax: maxU32, FrameBytesMax: -1,
-		EffectsBytesMax: -1, LogLinesMax: -1, MessageBytesMax: -1, WaitsMax: -1}
+		EffectsBytesMax: -1, LogLinesMax: -1, MessageBytesMax: -1, WaitsMax: -1, FuelPerCall: -1, FuelPerOp: -1, FuelPerStart: -1, StackBytesMax: -1}
 	_, err := NewEngine(context.Background(), options)
 	for _, field := range []string{"MemoryPagesMax", "ModuleBytesMax", "CacheBytesMin", "FunctionsMax", "TableElementsMax", "FrameBytesMax",
-		"EffectsBytesMax", "LogLinesMax", "MessageBytesMax", "WaitsMax"} {
+		"EffectsBytesMax", "LogLinesMax", "MessageBytesMax", "WaitsMax", "FuelPerCall", "FuelPerOp", "FuelPerStart", "StackBytesMax"} {
 		if err == nil || !strings.Contains(err.Error(), field+" is") {
 			t.Errorf("%s is not named in: %v", field, err)
 		}
@@ -304,19 +305,31 @@ func FuzzInspect(f *testing.F) {
 	})
 }
 
+var mutants = flag.Int("mutants", 10_000, "modules that TestMutatedModules makes")
+
+// codeModule is a good guest with a function of generated code.
+func codeModule() []byte {
+	g := &generator{Rand: rand.New(rand.NewPCG(5, 3)), functions: 0}
+	b := guestThat(nil, nil)
+	b.funcs = append(b.funcs, buildFunc{signature: signature{"ii", "i"}, locals: genLocals - 2 + genCounters, body: bytes.Join(g.function(0), nil)})
+	return b.bytes()
+}
+
 // Mutated modules are refused or taken, never more; the engine may refuse what the
 // scanner took, but must survive it.
 func TestMutatedModules(t *testing.T) {
-	rounds, engine := 10_000, newEngine(t, Options{})
+	rounds, engine := *mutants, newEngine(t, Options{})
 	if testing.Short() {
-		rounds = 1_000
+		rounds /= 10
 	}
-	seed, random, taken, compiled := richModule(), rand.New(rand.NewPCG(1, 2)), 0, 0
-	if _, err := engine.Load(context.Background(), "seed", seed); err != nil {
-		t.Fatal(err)
+	seeds, random, taken, compiled := [][]byte{richModule(), guestBytes(t, "delays-c.wasm"), codeModule()}, rand.New(rand.NewPCG(1, 2)), 0, 0
+	for _, seed := range seeds {
+		if _, err := engine.Load(context.Background(), "seed", seed); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for round := range rounds {
-		wasm := mutate(random, seed)
+		wasm := mutate(random, seeds[round%len(seeds)])
 		before := allocated()
 		_, err := Inspect(wasm, Options{})
 		if got := allocated() - before; got > uint64(16*len(wasm)+16<<10) {

@@ -44,7 +44,7 @@ type Options struct {
 	// be interrupted, and the collector waits for it.
 	FuelPerCall int
 	// FuelPerOp bounds it further for a call whose number of ops was told (see
-	// Instance.Ops): to so much for each op (default 10 million).
+	// Instance.Ops): to so much for each op (default 50 million).
 	FuelPerOp int
 	// FuelPerStart bounds the initialization of an instance (default 200 million).
 	FuelPerStart int
@@ -129,7 +129,7 @@ var defaultOptions = Options{
 	MessageBytesMax:  abi.MessageBytesMax,
 	WaitsMax:         1000,
 	FuelPerCall:      100_000_000,
-	FuelPerOp:        10_000_000,
+	FuelPerOp:        50_000_000,
 	FuelPerStart:     200_000_000,
 	StackBytesMax:    16 << 20,
 }

@@ -30,9 +30,9 @@ func (s *scanner) instructions(function, start, locals int) {
 	}
 	r := opcode.Reader{Data: s.data, At: s.at, End: s.end}
 	open, blocks := 1, 0
+	var i opcode.Instruction
 	for open > 0 {
-		i, err := r.Next()
-		if err != nil {
+		if err := r.Next(&i); err != nil {
 			s.refuseCode(start, err)
 			return
 		}

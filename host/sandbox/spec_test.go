@@ -61,9 +61,9 @@ type specCounts struct {
 
 type specCommand struct {
 	Type, Name, Filename, Text string
-	Line                           int
-	ModuleType                     string `json:"module_type"`
-	Action                         struct {
+	Line                       int
+	ModuleType                 string `json:"module_type"`
+	Action                     struct {
 		Type, Module, Field string
 		Args                []specValue
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	for _, file := range []string{"delays.json", "roles.json", "stores.json", "twins.json", "misbehaving.json"} {
+	for _, file := range []string{"delays.json", "roles.json", "stores.json", "twins.json", "lookup.json", "misbehaving.json"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "abi", "next", "vectors", file))
 		if err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ const (
 	keepCheckpoint
 	restore
 	end
+	reply
 	want
 	wantWatermark
 	wantLateDropped
@@ -37,6 +38,7 @@ const (
 	answer                   // a moment, or ? for an update to fill in
 	count                    // a number, or ? likewise
 	record                   // [KIND] JSON [@T], to the end of the line
+	object                   // JSON, to the end of the line
 	anything                 // text, to the end of the line
 )
 
@@ -58,6 +60,7 @@ var forms = [...]form{
 	keepCheckpoint:  {"checkpoint", "checkpoint NAME", []argument{name}},
 	restore:         {"restore", "restore NAME", []argument{name}},
 	end:             {"end", "end SOURCE", []argument{name}},
+	reply:           {"answer", "answer STEP JSON", []argument{name, object}},
 	want:            {"want", "want SINK [KIND] JSON [@T]", []argument{name, record}},
 	wantWatermark:   {"want-watermark", "want-watermark SINK T", []argument{name, answer}},
 	wantLateDropped: {"want-late-dropped", "want-late-dropped STEP N", []argument{name, count}},
@@ -115,6 +118,10 @@ func (a *action) parse(rest string, f *form) error {
 		}
 		if arg == record {
 			return a.parseRecord(rest)
+		}
+		if arg == object {
+			a.json = rest
+			return nil
 		}
 		if arg == anything {
 			a.phrase = rest

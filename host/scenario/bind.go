@@ -150,6 +150,7 @@ type binding struct {
 	rows    stream.Batch // of all emits, with the event times that they carry
 	rowOf   []int        // by action: its row; emits only
 	lines   []string     // by action: what a want claims, as the sink's outlet writes it
+	replies map[int]*answered
 }
 
 // binder makes a binding.
@@ -166,7 +167,7 @@ type binder struct {
 
 func (s *Scenario) bind(plan *job.Job, m *modules, o *Options) (*binding, error) {
 	b := &binder{Scenario: s, o: o, plan: plan, readers: map[string]*reader{}, modules: m, times: map[string]*runtime.EventTimes{}, binding: &binding{
-		outlets: map[string]*outlet{}, rowOf: make([]int, len(s.actions)), lines: make([]string, len(s.actions)),
+		outlets: map[string]*outlet{}, rowOf: make([]int, len(s.actions)), lines: make([]string, len(s.actions)), replies: map[int]*answered{},
 	}}
 	defer func() {
 		for _, t := range b.times {
@@ -199,6 +200,8 @@ func (b *binder) action(i int, a *action) error {
 	case watermark, idle, active, end:
 		_, err := b.source(a.name)
 		return err
+	case reply:
+		return b.reply(i, a)
 	case want:
 		if b.o.Update {
 			return nil // it will be replaced, whatever it says

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ type history struct {
 	script strings.Builder
 	time   int64
 	flink  bool // as Flink's functions can do it, too
+	faults bool // some records fail, and are left out
 }
 
 var (
@@ -32,7 +34,7 @@ var (
 )
 
 func newHistory(seed uint64, f string, flink bool) *history {
-	h := &history{random: rand.New(rand.NewPCG(seed, 7)), role: "process", flink: flink}
+	h := &history{random: rand.New(rand.NewPCG(seed, 7)), role: "process", flink: flink, faults: !flink}
 	switch f {
 	case "ttl", "ttl-read":
 		h.ref = newReference(100, f == "ttl-read")
@@ -42,6 +44,10 @@ func newHistory(seed uint64, f string, flink bool) *history {
 		h.ref = newReference(0, false)
 	}
 	step := "{from: in, key-by: [k], process: {wasm: m." + f + "}}"
+	policy := ""
+	if h.faults {
+		policy = ", on-fault: skip, fault-rate: 1}"
+	}
 	switch f {
 	case "co":
 		h.role, step = f, "{co-process: {left: in, right: two, left-key: [k], right-key: [k], function: {wasm: m.co}}}"
@@ -63,7 +69,7 @@ steps:
 sinks:
   out: {from: p, test: {}}
 -- script --
-`, two, step)
+`, two, strings.TrimSuffix(step, "}")+cmp.Or(policy, "}"))
 	for range 40 + h.random.IntN(160) {
 		h.action(f)
 	}
@@ -113,6 +119,9 @@ func (h *history) keyed(f string) {
 		what = textActions[r.IntN(2)]
 	}
 	n, x := r.Int64N(6), r.Int64N(100)
+	if h.faults && r.IntN(8) == 0 {
+		what = "bad"
+	}
 	if h.flink && f == "ttl-read" {
 		// A read of Flink's is one even if nobody says so, and so is each look at an element.
 		switch what {

@@ -172,10 +172,38 @@ func (s *step) perform(what string, n, x int64) {
 		s.emit("time", o.Watermark(), o.Clock())
 	case "fail":
 		o.Fail("as told")
+	case "bad":
+		s.bad(n)
 	case "visit":
 		o.Effect(abi.EffectVisitKeys, 0, nil)
 	default:
 		s.called(what, n, x)
+	}
+}
+
+// bad does a little of everything, then something that it may not: all of it must come
+// to nothing.
+func (s *step) bad(n int64) {
+	o, op := s.o, uint32(s.o.Index)
+	o.SetState(s.at["v"], rowOf(number, int64(99)))
+	check(s.m.states.Put(op, uint32(s.at["m"]), rowOf(number, int64(0)), rowOf(number, int64(99))))
+	check(s.m.states.Put(op, uint32(s.at["l"]), nil, rowOf(number, int64(99))))
+	check(s.m.states.Delete(op, uint32(s.at["m"]), rowOf(number, int64(1))))
+	o.SetTimer(0, 1)
+	o.Emit(0, rowOf(machineOutput, "bad", "bad", nil, nil))
+	switch n % 6 {
+	case 0:
+		o.Fail("as told")
+	case 1:
+		o.Emit(7, rowOf(machineSide, "bad", nil))
+	case 2:
+		o.SetTimer(2, 1)
+	case 3:
+		check(s.m.states.Put(op, 17, nil, nil))
+	case 4:
+		o.Effect(abi.EffectTouch, 1_000_000, nil)
+	case 5:
+		o.Emit(0, []byte("no row"))
 	}
 }
 

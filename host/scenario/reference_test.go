@@ -95,6 +95,7 @@ func (r *reference) record(k, what string, n, x int64, at string) {
 	s := r.key(k)
 	now := func(v int64) *stamped { return &stamped{v, r.clock} }
 	switch what {
+	case "bad":
 	case "set":
 		s.value = now(n)
 	case "clear":

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -109,6 +110,7 @@ type runner struct {
 	job         *runtime.Job // nil: it has failed
 	failure     error        // why
 	sources     map[string]*sourceState
+	askers      map[string]*asker           // of enrichments
 	store       checkpoint.Store            // of this run's checkpoints
 	checkpoints map[string]checkpoint.Store // each with the one of that name
 	dropped     map[string]int64            // late records by step, in the jobs before this one
@@ -138,6 +140,11 @@ func (r *runner) start(from *checkpoint.Manifest) error {
 	}
 	recovery.Manifest, recovery.Committed = from, true
 	c := runtime.Config{Decoders: 1, Clock: r.clock, Scripted: true, Collect: r.collect, Guest: r.modules.guest}
+	r.askers = map[string]*asker{}
+	c.Asker = func(s *job.Step) (connector.Asker, error) {
+		r.askers[s.Name] = &asker{step: s}
+		return r.askers[s.Name], nil
+	}
 	c.Limits.BatchRows = r.o.Batch
 	c.Checkpoints = &runtime.Checkpoints{Store: r.store, Recovery: recovery}
 	if r.job, err = runtime.New(r.nextPlan(), c); err != nil {
@@ -228,6 +235,11 @@ func (r *runner) perform(from, n int) error {
 			return err
 		}
 		r.job.Feed(a.name).End()
+		return r.job.Drive(nil)
+	case reply:
+		if err := r.askers[a.name].answer(r.replies[from]); err != nil {
+			return err
+		}
 		return r.job.Drive(nil)
 	case clock:
 		r.clock.now = a.now

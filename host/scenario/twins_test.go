@@ -6,40 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/internal/twins"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/scenario"
 )
-
-// twinsFile stands for the module of twins in Go that runs in the test.
-const twinsFile = "twins.wasm"
-
-// withTwins replaces built-in parts by functions that run in the test.
-func withTwins(o scenario.Options) scenario.Options {
-	o.Twins = twinsFile
-	read, manifest, guest := o.ReadFile, o.Manifest, o.Guest
-	o.ReadFile = func(path string) ([]byte, error) {
-		if strings.HasSuffix(path, twinsFile) {
-			return []byte(twinsFile), nil
-		}
-		return read(path)
-	}
-	o.Manifest = func(m job.Module, wasm []byte) (*abi.Manifest, error) {
-		if string(wasm) == twinsFile {
-			return twins.Manifest(), nil
-		}
-		return manifest(m, wasm)
-	}
-	o.Guest = func(f *job.Function, wasm []byte) (runtime.Guest, error) {
-		if string(wasm) == twinsFile {
-			return twins.New(), nil
-		}
-		return guest(f, wasm)
-	}
-	return o
-}
 
 // TestTwins runs what Flink wrote with functions in the place of built-in parts.
 func TestTwins(t *testing.T) {
@@ -47,7 +18,7 @@ func TestTwins(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		for _, batch := range []int{0, 3, 4096} {
 			for _, parallelism := range []int{1, 3} {
-				o := withTwins(options())
+				o := twins.Replace(options())
 				o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
 				t.Run(fmt.Sprintf("restart=%t/batch=%d/parallelism=%d", restart, batch, parallelism), func(t *testing.T) {
 					for _, path := range paths {
@@ -76,7 +47,7 @@ func TestConformanceOfTwins(t *testing.T) {
 			if restart && strings.Contains(path, "restart-sensitive") {
 				continue
 			}
-			o := withTwins(options())
+			o := twins.Replace(options())
 			o.RestartEvery, o.Batch, o.Parallelism = restart, 1+len(path)%4, 1+len(path)%3
 			if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
 				t.Errorf("restart-every %t, batch %d, parallelism %d: %v", restart, o.Batch, o.Parallelism, r)
@@ -88,10 +59,10 @@ func TestConformanceOfTwins(t *testing.T) {
 // TestTwinsAreAsked: the twins do the work, each of them.
 func TestTwinsAreAsked(t *testing.T) {
 	asked := map[string]int{}
-	o := withTwins(options())
+	o := twins.Replace(options())
 	guest := o.Guest
 	o.Guest = func(f *job.Function, wasm []byte) (runtime.Guest, error) {
-		if string(wasm) == twinsFile {
+		if string(wasm) == twins.File {
 			asked[f.Name]++
 		}
 		return guest(f, wasm)

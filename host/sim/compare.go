@@ -77,7 +77,7 @@ func (c comparison) perKey(want, got map[string][]string) string {
 	return ""
 }
 
-var keyPattern = regexp.MustCompile(`"(?:left_)?k":("[^"]*"|null)`)
+var keyPattern = regexp.MustCompile(`"(?:left_k|k|user)":("[^"]*"|null)`)
 
 func byKey(lines []string) map[string][]string {
 	keys := map[string][]string{}

@@ -77,11 +77,11 @@ func (g *generated) line(at stream.EventTime) string {
 		switch {
 		case f.Name == "t":
 			value = fmt.Sprint(at)
-		case f.Name == "k" && g.random.IntN(30) > 0:
+		case (f.Name == "k" || f.Name == "user") && g.random.IntN(30) > 0:
 			value = fmt.Sprintf(`"key %d"`, g.random.IntN(12))
 		case f.Name == "gap":
 			value = fmt.Sprint(10 + g.random.IntN(100))
-		case f.Name != "k" && g.random.IntN(15) > 0:
+		case f.Name != "k" && f.Name != "user" && g.random.IntN(15) > 0:
 			value = fmt.Sprint(g.random.IntN(100))
 		}
 		fields = append(fields, fmt.Sprintf("%q:%s", f.Name, value))

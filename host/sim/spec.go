@@ -42,6 +42,7 @@ var Specs = []Spec{
 	{Name: "steps", SplitsMax: 2, Ordered: true, Unordered: []string{"by-count"}, Records: 480},
 	{Name: "late-steps", SplitsMax: 1, Late: 15, Ordered: true, Unordered: []string{"all-late"}, Records: 640},
 	{Name: "wasm", SplitsMax: 2, Ordered: true, Records: 640},
+	{Name: "functions", SplitsMax: 1, Late: 8, Ordered: true, Unordered: []string{"contents"}, Records: 480},
 	{Name: "bad-records", SplitsMax: 1, Faulty: 10, Ordered: true, Records: 640},
 	{Name: "aligned", SplitsMax: 2, Ordered: true, Records: 400},
 }

@@ -14,11 +14,14 @@ pub struct Arena {
     /// The chunk in use, and how many of its words are.
     chunk: Cell<usize>,
     used: Cell<usize>,
+    /// Whether the op at hand has something to settle when it ends: that the arena was used, or what others say here, so
+    /// that all other ops have but one thing to look at.
+    pub(crate) unsettled: Cell<bool>,
 }
 
 impl Arena {
     pub(crate) const fn new() -> Arena {
-        Arena { chunks: UnsafeCell::new(Vec::new()), chunk: Cell::new(0), used: Cell::new(0) }
+        Arena { chunks: UnsafeCell::new(Vec::new()), chunk: Cell::new(0), used: Cell::new(0), unsettled: Cell::new(false) }
     }
 
     /// Forgets all that was handed out. Nobody may look at it any more.
@@ -26,11 +29,13 @@ impl Arena {
     pub(crate) fn reset(&mut self) {
         self.chunk.set(0);
         self.used.set(0);
+        self.unsettled.set(false);
     }
 
     /// Words that are whatever was there before.
     #[inline(never)]
     pub(crate) fn words(&self, count: usize) -> *mut u64 {
+        self.unsettled.set(true);
         // SAFETY: no reference into `chunks` outlives this method, and a chunk's content does not move with the list.
         let chunks = unsafe { &mut *self.chunks.get() };
         while self.chunk.get() < chunks.len() {

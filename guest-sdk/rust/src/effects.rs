@@ -48,6 +48,12 @@ impl Effects {
         self.too_large.get()
     }
 
+    /// Makes room for more words; false where they pass the limit, or there is no memory for them.
+    #[cold]
+    fn reserve(&self, words: &mut Vec<u64>, count: usize) -> bool {
+        words.len() + count <= WORDS_MAX && words.try_reserve(count.max(1 << 11)).is_ok()
+    }
+
     /// Adds zeros, and answers where; None where the limit is passed, and from then on.
     #[inline]
     #[allow(clippy::mut_from_ref)]
@@ -56,7 +62,7 @@ impl Effects {
         // SAFETY: the only reference, since no method keeps one while a function's code runs.
         let words = unsafe { &mut *self.words.get() };
         let at = words.len();
-        if at + count > WORDS_MAX || self.too_large.get() {
+        if at + count > words.capacity().min(WORDS_MAX) && !self.reserve(words, count) || self.too_large.get() {
             self.too_large.set(true);
             return None;
         }

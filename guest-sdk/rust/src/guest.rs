@@ -26,8 +26,8 @@ fn make<R: Role<F> + 'static, F: Function>() -> Box<dyn Performs> {
 
 /// A function of any role, in an instance of the module.
 trait Performs {
-    /// Performs the ops of a frame, with each of which it ends by `end`.
-    fn perform(&self, frame: &Frame, call: &mut Call, shape: &Shape);
+    /// Performs the ops of a frame, whose slots are of fixed or variable width.
+    fn perform(&self, frame: &Frame, variable: bool, call: &mut Call, shape: &Shape);
     /// Opens it, with the layouts of what is known only then.
     fn open(&mut self, op: Op) -> Opened;
 }
@@ -38,14 +38,15 @@ struct Instance<R, F> {
 }
 
 impl<R: Role<F>, F: Function> Performs for Instance<R, F> {
-    fn perform(&self, frame: &Frame, call: &mut Call, shape: &Shape) {
+    fn perform(&self, frame: &Frame, variable: bool, call: &mut Call, shape: &Shape) {
         let f = match &self.opened {
             Some(f) => f,
             None => crate::fail("wasmstream: the function was not opened"),
         };
         for index in 0..frame.ops {
-            R::perform(f, Op { frame, op: frame.op(index), index, call, shape });
-            if !call.end(frame, index, shape) {
+            let op = frame.op(index);
+            R::perform(f, Op { frame, op, index, call, shape });
+            if (variable || call.arena.unsettled.get()) && !call.settle(index, op.slot, variable, shape) {
                 return;
             }
         }
@@ -75,7 +76,7 @@ impl Guest {
         Guest { entries, functions, room: Vec::new(), call: Call::new(), text: String::new() }
     }
 
-    /// A buffer for frames, of at least so many bytes; None if that is too many.
+    /// A buffer for frames, of at least so many bytes; None if that is too many, or more than there is memory for.
     pub fn room(&mut self, size: usize) -> Option<*mut u8> {
         if size > raw::FRAME_BYTES_MAX {
             return None;
@@ -84,7 +85,8 @@ impl Guest {
         if words > self.room.len() {
             // Never two at once: the old one's content is of no use.
             self.room = Vec::new();
-            self.room = vec![0; words];
+            self.room.try_reserve_exact(words).ok()?;
+            self.room.resize(words, 0);
         }
         Some(self.room.as_mut_ptr().cast())
     }
@@ -108,9 +110,9 @@ impl Guest {
                 shape.outputs[output as usize] = layout;
             }
         } else {
-            self.call.begin(&frame);
-            f.perform(&frame, &mut self.call, shape);
-            self.call.answer(&frame);
+            let variable = self.call.begin(&frame);
+            f.perform(&frame, variable, &mut self.call, shape);
+            self.call.answer(&frame, variable);
         }
         self.call.effects.finish()
     }

@@ -18,49 +18,42 @@ pub struct Call {
     pub(crate) slots: Slots,
     /// Of the op at hand: the states whose reads the host wants to know of, a bit for each slot of the function.
     pub(crate) touched: Cell<u64>,
-    /// Whether the frame has slots of variable width.
-    variable: bool,
 }
 
 impl Call {
     pub(crate) const fn new() -> Call {
-        Call { effects: Effects::new(), arena: Arena::new(), slots: Slots::new(), touched: Cell::new(0), variable: false }
+        Call { effects: Effects::new(), arena: Arena::new(), slots: Slots::new(), touched: Cell::new(0) }
     }
 
-    /// Begins the ops of a frame.
-    pub(crate) fn begin(&mut self, frame: &Frame) {
-        self.variable = frame.slots_count > 0 && !frame.fixed_slots();
-        if self.variable {
+    /// Begins the ops of a frame; answers whether its slots are of variable width.
+    pub(crate) fn begin(&mut self, frame: &Frame) -> bool {
+        let variable = frame.slots_count > 0 && !frame.fixed_slots();
+        if variable {
             self.slots.begin(frame.slots_count as usize);
         }
+        variable
     }
 
-    /// Ends an op; false if the call cannot go on.
-    #[inline(always)]
-    pub(crate) fn end(&mut self, frame: &Frame, index: u32, shape: &Shape) -> bool {
-        if self.variable || self.touched.get() != 0 {
-            self.settle(frame.op(index).slot, index, shape);
-        }
-        self.arena.reset();
-        !self.effects.is_too_large()
-    }
-
-    /// Tells the host which states were read, and has the slots that were written to take their final form.
+    /// Ends an op after which something is unsettled, or whose slots are of variable width: tells the host which states
+    /// were read, has the slots that were written take their final form, and makes the arena free. False if the call
+    /// cannot go on.
     #[inline(never)]
-    fn settle(&mut self, slot: u32, op: u32, shape: &Shape) {
+    pub(crate) fn settle(&mut self, op: u32, slot: u32, variable: bool, shape: &Shape) -> bool {
         let mut touched = self.touched.replace(0);
         while touched != 0 {
             self.effects.push(raw::EFFECT_TOUCH, op, slot + touched.trailing_zeros(), []);
             touched &= touched - 1;
         }
-        if self.variable && slot != raw::NO_SLOT {
+        if variable && slot != raw::NO_SLOT {
             self.slots.settle(slot, &shape.slots);
         }
+        self.arena.reset();
+        !self.effects.is_too_large()
     }
 
     /// Ends a frame.
-    pub(crate) fn answer(&mut self, frame: &Frame) {
-        if self.variable && !self.effects.is_too_large() {
+    pub(crate) fn answer(&mut self, frame: &Frame, variable: bool) {
+        if variable && !self.effects.is_too_large() {
             self.slots.answer(frame, &self.effects);
         }
     }
@@ -214,6 +207,7 @@ impl<'a> Op<'a> {
         if state.tells_reads() {
             // Told when the op ends: a row may be open now.
             self.call.touched.set(self.call.touched.get() | 1 << state.slot());
+            self.call.arena.unsettled.set(true);
         }
         self.read_slot(self.op.slot + state.slot())
     }

@@ -68,21 +68,11 @@ func (c *client) prepare(r *connector.Request) (*prepared, error) {
 		return nil, fmt.Errorf("not allowed: the method %.20q; there are %s", p.method, strings.Join(methods, ", "))
 	}
 	var err error
-	if p.url, err = connector.ParseURL(r.URL); err != nil {
-		return nil, fmt.Errorf("not allowed: the URL %.200q: %w", r.URL, err)
-	}
-	if !slices.ContainsFunc(c.options.Allow, func(a connector.URLPattern) bool { return a.Matches(p.url) }) {
-		return nil, fmt.Errorf("not allowed: the URL %s is none of those that the job allows", withoutQuery(p.url))
+	if p.url, err = connector.ParseAllowed(r.URL, c.options.Allow); err != nil {
+		return nil, err
 	}
 	p.header, err = parseHeaders(r.Headers)
 	return p, err
-}
-
-// withoutQuery is a URL without what may be secret.
-func withoutQuery(u *url.URL) string {
-	const shownMax = 200
-	text := u.Scheme + "://" + u.Host + u.EscapedPath()
-	return text[:min(len(text), shownMax)]
 }
 
 // own are headers that are the connection's business.

@@ -89,7 +89,9 @@ func (t *lot) fill(r *connector.Records, f *form) {
 		}
 		value = r.Ends[i]
 		if len(r.KeyEnds) > 0 {
-			k.Key = keys[key:r.KeyEnds[i]]
+			if len(r.NoKey) == 0 || !r.NoKey[i] {
+				k.Key = keys[key:r.KeyEnds[i]]
+			}
 			key = r.KeyEnds[i]
 		}
 		if f.times && len(r.Times) > 0 && r.Times[i] >= 0 {

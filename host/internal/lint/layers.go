@@ -62,6 +62,7 @@ var layers = []layer{
 	{"guest-sdk/go", inGuest, 1},
 	{"guest-sdk/go/wasmstreamtest", inGuest, 2},
 	{"udfs/*/go", inGuest, 3},
+	{"udfs/examples/*/go", inGuest, 3},
 }
 
 // forTests are packages that only tests import, wherever they are; they may import anything of ours.
@@ -87,7 +88,7 @@ var libraries = []library{
 	{"github.com/alecthomas/kong", []string{"cmd/*"}, false},
 	{"golang.org/x/term", []string{"cmd/*"}, false},
 	{"golang.org/x/sys", []string{"host/sandbox", "cmd/*"}, false},
-	{"golang.org/x/tools/txtar", []string{"host/scenario"}, false},
+	{"golang.org/x/tools/txtar", []string{"host/scenario", "cmd/*"}, false},
 	{"github.com/google/go-cmp", []string{"host/scenario"}, false},
 	{"github.com/twmb/franz-go", []string{"host/connector/kafka"}, false},
 	{"github.com/prometheus/client_golang", []string{"host/server"}, false},

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/format/json"
 	"github.com/wasmstream/wasmstream/host/internal/needs"
+	"github.com/wasmstream/wasmstream/host/internal/twins"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/scenario"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -119,13 +120,20 @@ func inParallel(t *testing.T, first, n int, do func(seed uint64)) {
 
 // TestFuzzWindows holds the engine against the reference over random histories of
 // what it offers.
-func TestFuzzWindows(t *testing.T) {
+func TestFuzzWindows(t *testing.T) { fuzz(t, 300, way) }
+
+// TestFuzzTwins does so with functions in the place of built-in parts.
+func TestFuzzTwins(t *testing.T) {
+	fuzz(t, 100, func(seed uint64) scenario.Options { return twins.Replace(way(seed)) })
+}
+
+func fuzz(t *testing.T, histories int, way func(seed uint64) scenario.Options) {
 	kinds := offered()
 	t.Logf("kinds: %s", kinds.List())
 	if !kinds["tumbling"] {
 		t.Fatal("the engine does not even offer tumbling windows")
 	}
-	first, n := number(t, seedVariable, 1), number(t, historiesVariable, 300)
+	first, n := number(t, seedVariable, 1), number(t, historiesVariable, histories)
 	inParallel(t, first, n, func(seed uint64) {
 		text, err := Generate(seed, kinds)
 		if err != nil {

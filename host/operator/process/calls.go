@@ -118,6 +118,9 @@ func (s *States) Put(op, index uint32, key, value []byte) error {
 			return err
 		}
 	}
+	if err := s.mayWrite(op, len(key)+len(value)); err != nil {
+		return err
+	}
 	if d.TTL.Millis > 0 {
 		s.scratch = append(appendStamp(s.scratch[:0], s.now), value...)
 		value = s.scratch
@@ -161,6 +164,9 @@ func (s *States) Delete(op, index uint32, key []byte) error {
 	if len(key) == 0 {
 		part, ok := s.next(whole, int(index), s.prefix(int(index)))
 		for ; ok; part, ok = s.next(whole, int(index), s.backend.Name(part)) {
+			if err := s.mayWrite(op, 0); err != nil {
+				return err
+			}
 			s.set(part, nil, false)
 		}
 		return nil

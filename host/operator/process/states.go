@@ -40,6 +40,10 @@ func wrongCall(op uint32, kind abi.FaultKind, format string, args ...any) error 
 	return &abi.Fault{Kind: kind, Op: int(op), Detail: fmt.Sprintf(format, args...)}
 }
 
+// FrameBytesMax is how much host calls may write and delete in one frame: it is kept
+// until the frame is sound.
+const FrameBytesMax = 64 << 20
+
 // SlotsMax is how many slots a function may have: an entry has a cell for each, and
 // its parts one more.
 const SlotsMax = state.CellsMax - 1
@@ -56,6 +60,7 @@ type States struct {
 	of       func(op uint32) (Subject, bool)
 	journal  []change
 	old      []byte // values in the journal
+	written  int    // bytes, in the present frame
 	scratch  []byte
 	name     []byte
 	position [positionBytes]byte
@@ -180,7 +185,18 @@ func (s *States) Undo() {
 }
 
 // Keep lets what they did stand.
-func (s *States) Keep() { s.journal, s.old = s.journal[:0], s.old[:0] }
+func (s *States) Keep() { s.journal, s.old, s.written = s.journal[:0], s.old[:0], 0 }
+
+// changeBytes is what a change costs beside its values.
+const changeBytes = 64
+
+// mayWrite tells whether a frame may write so much more.
+func (s *States) mayWrite(op uint32, bytes int) error {
+	if s.written += bytes + changeBytes; s.written+len(s.old) <= FrameBytesMax {
+		return nil
+	}
+	return wrongCall(op, abi.FaultOverLimit, "host calls changed more than %d bytes of state in one frame", FrameBytesMax)
+}
 
 // set changes a part; no value: it is emptied.
 func (s *States) set(part state.Ref, value []byte, held bool) {

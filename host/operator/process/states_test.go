@@ -324,6 +324,29 @@ func TestStatesAreRestored(t *testing.T) {
 	}
 }
 
+// TestFrameIsBounded: a frame that writes without end is at fault, and comes to nothing.
+func TestFrameIsBounded(t *testing.T) {
+	k := newKeep(process.TTL{})
+	long := row(text, strings.Repeat("long ", 1<<18))
+	var err error
+	n := 0
+	for ; err == nil && n < 1000; n++ {
+		err = k.Put(1, aShared, row(number, n%3), long)
+	}
+	var fault *abi.Fault
+	if !errors.As(err, &fault) || fault.Kind != abi.FaultOverLimit || n*len(long) < process.FrameBytesMax/3 {
+		t.Errorf("%v after %d calls", err, n)
+	}
+	k.Undo()
+	k.backend.Release()
+	if n := len(records(k.backend)); n != 0 {
+		t.Errorf("%d records", n)
+	}
+	if err := k.Put(1, aShared, row(number, 1), long); err != nil {
+		t.Errorf("in the next frame: %v", err)
+	}
+}
+
 // TestScan: in the order of the keys' bytes, as many as fit, and what the next one needs.
 func TestScan(t *testing.T) {
 	k := newKeep(process.TTL{})

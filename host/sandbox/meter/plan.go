@@ -19,6 +19,7 @@ type point struct {
 	cost      uint32
 	vain      uint32 // part of cost that was moved here
 	dominator uint32
+	open      uint32 // blocks that are open there
 	loop      bool
 	kept      bool
 }
@@ -26,14 +27,14 @@ type point struct {
 // Tuned by measurement (BenchmarkFuel): a charge costs as much as ten instructions
 // or so.
 const (
-	stretchMax = 64
-	vainMax    = 256
-	foldMax    = 16 // cost of an entry that the loop behind it is charged for
+	stretchMax = 128
+	vainMax    = 512
+	foldMax    = 24 // cost of an entry that the loop behind it is charged for
 )
 
 // Costs, in units of about one instruction.
 const (
-	costCallIndirect = 16 // and the most that a short function costs, see findShort
+	costCallIndirect = 24 // and the most that a short function costs, see findShort
 	costBulk         = 8  // and what its length adds
 )
 
@@ -47,6 +48,13 @@ const (
 	unitsPerEntryLog    = 1
 )
 
+// An edit is an instruction that something is added to, or that is replaced.
+type edit struct {
+	at, end uint32
+	open    uint32 // blocks that are open there
+	op, sub byte
+}
+
 // frame is a block that is open.
 type frame struct {
 	op       byte
@@ -57,27 +65,29 @@ type frame struct {
 
 // function is the plan of one function.
 type function struct {
-	at, end  int // of its instructions
-	locals   uint32
-	groups   span
-	count    uint32 // of groups
-	points   []point
-	frames   []frame
-	current  uint32
-	dead     bool
-	cost     uint32 // of all that is alive
-	calls    bool   // has calls
-	bulk     bool   // has operations with a length
-	loops    bool
-	intoLoop bool // the entry leads straight into a loop
-	folded   bool // whose head is charged and checked for it
+	at, end      int // of its instructions
+	locals       uint32
+	groups       span
+	count        uint32 // of groups
+	points       []point
+	edits        []edit
+	frames       []frame
+	current      uint32
+	dead         bool
+	cost         uint32 // of all that is alive
+	instructions uint32
+	calls        bool // has calls
+	bulk         bool // has operations with a length
+	loops        bool
+	intoLoop     bool // the entry leads straight into a loop
+	folded       bool // whose head is charged and checked for it
 }
 
 // open reads the locals of a body.
 func (f *function) open(in []byte, body span, params uint32) error {
 	c := cursor{data: in, at: body.from, end: body.to}
 	locals := uint64(params)
-	*f = function{points: f.points[:0], frames: f.frames[:0]}
+	*f = function{points: f.points[:0], frames: f.frames[:0], edits: f.edits[:0]}
 	f.count = uint32(c.count(2))
 	f.groups.from = c.at
 	for range f.count {
@@ -104,9 +114,9 @@ func (r *rewriter) plan(n int) error {
 	f.points = append(f.points, point{at: uint32(f.at)})
 	f.frames = append(f.frames, frame{op: opcode.Block})
 	reader := opcode.Reader{Data: r.in, At: f.at, End: f.end}
+	var i opcode.Instruction
 	for len(f.frames) > 0 {
-		i, err := reader.Next()
-		if err != nil {
+		if err := reader.Next(&i); err != nil {
 			return err
 		}
 		if err := r.checkIndices(&i); err != nil {
@@ -173,15 +183,23 @@ func (r *rewriter) step(i *opcode.Instruction) {
 		} else {
 			f.dead = true
 		}
-	case opcode.Unreachable, opcode.Return:
+	case opcode.Unreachable:
+		f.dead = true
+	case opcode.Return:
+		f.edit(i)
 		f.dead = true
 	case opcode.Call, opcode.CallIndirect:
 		f.calls = true
-	case opcode.MemoryGrow:
-		f.bulk = true
-	case opcode.Misc:
-		f.bulk = f.bulk || hasLength(i)
+	case opcode.MemoryGrow, opcode.Misc:
+		if i.Op == opcode.MemoryGrow || hasLength(i) {
+			f.bulk = true
+			f.edit(i)
+		}
 	}
+}
+
+func (f *function) edit(i *opcode.Instruction) {
+	f.edits = append(f.edits, edit{at: uint32(i.At), end: uint32(i.End), open: uint32(len(f.frames) - 1), op: i.Op, sub: i.Sub})
 }
 
 func hasLength(i *opcode.Instruction) bool {
@@ -212,8 +230,10 @@ func (r *rewriter) costOf(i *opcode.Instruction) uint32 {
 var slow = func() (costs [256]byte) {
 	for op := range costs {
 		switch {
-		case op >= 0x28 && op <= 0x35: // loads
-			costs[op] = 2
+		case op >= 0x28 && op <= 0x35: // loads: memory may be far
+			costs[op] = 8
+		case op >= 0x36 && op <= 0x3e: // stores
+			costs[op] = 4
 		case op >= 0x6d && op <= 0x70, op >= 0x7f && op <= 0x82, op == 0x91, op == 0x95, op == 0x9f, op == 0xa3: // division, square root
 			costs[op] = 8
 		default:
@@ -224,6 +244,7 @@ var slow = func() (costs [256]byte) {
 }()
 
 func (f *function) charge(cost uint32) {
+	f.instructions++
 	if !f.dead {
 		f.points[f.current].cost += cost
 		f.cost += cost
@@ -236,7 +257,7 @@ func (f *function) start(at int, dominator uint32, loop bool) {
 		return
 	}
 	f.current = uint32(len(f.points))
-	f.points = append(f.points, point{at: uint32(at), dominator: dominator, loop: loop})
+	f.points = append(f.points, point{at: uint32(at), dominator: dominator, open: uint32(len(f.frames) - 1), loop: loop})
 }
 
 // close ends a block. Behind a loop control comes from the loop alone, but once and

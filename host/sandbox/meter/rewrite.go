@@ -8,25 +8,25 @@ import (
 
 // What is written into functions.
 const (
-	typeI32     = 0x7f
-	typeI64     = 0x7e
-	opEnd       = opcode.End
-	opI32Const  = 0x41
-	opI64Const  = 0x42
-	opI64LtS    = 0x53
-	opI32And    = 0x71
-	opI64Add    = 0x7c
-	opI64Sub    = 0x7d
-	opI64Or     = 0x84
-	opI64Shl    = 0x86
-	opI64ShrU   = 0x88
-	opI64Extend = 0xad // of an unsigned i32
-	blockVoid   = 0x40
+	typeI32      = 0x7f
+	typeI64      = 0x7e
+	opEnd        = opcode.End
+	opMemorySize = 0x3f
+	opI64Const   = 0x42
+	opI64LtS     = 0x53
+	opI32Sub     = 0x6b
+	opI64Add     = 0x7c
+	opI64Sub     = 0x7d
+	opI64Or      = 0x84
+	opI64Shl     = 0x86
+	opI64ShrU    = 0x88
+	opI64Extend  = 0xad // of an unsigned i32
+	blockVoid    = 0x40
 )
 
 // uncheckedMax is what a function without calls and loops may cost at most to be
 // charged without a look at what is left: the next check sees it.
-const uncheckedMax = 64
+const uncheckedMax = 128
 
 // function writes one function. One that may have to stop looks like this, so that
 // stopping is out of the way of what goes on, and all labels of the original stay
@@ -101,7 +101,7 @@ func (r *rewriter) checked(typeIndex uint32) {
 // room is what a call of the function takes on the engine's stack, in words: a
 // value that lives across others has a place there, whose number is bounded by the
 // locals and by the instructions that make values.
-func (f *function) room() uint32 { return 8 + f.locals + f.cost/4 }
+func (f *function) room() uint32 { return 8 + f.locals + f.instructions/4 }
 
 // appendBlockType writes the type of a block with the results of a function.
 func (r *rewriter) appendBlockType(dst []byte, typeIndex uint32) []byte {
@@ -120,49 +120,44 @@ func (r *rewriter) appendBlockType(dst []byte, typeIndex uint32) []byte {
 	return appendSigned(dst, t.block)
 }
 
-// instructions writes the original's instructions but its last end. In a function
-// with a label to stop at, that is the one behind all of the original.
+// instructions writes the original's instructions but its last end, with the charges
+// and the edits that the plan has. In a function that can stop, the label to stop at is
+// the one behind all of the original.
 func (r *rewriter) instructions(canStop bool) {
 	f := &r.f
-	reader := opcode.Reader{Data: r.in, At: f.at, End: f.end - 1}
-	next, written, open := f.keptFrom(1), f.at, 0
+	written := f.at
 	flush := func(to int) {
 		r.body = append(r.body, r.in[written:to]...)
 		written = to
 	}
-	for reader.At < reader.End {
-		i, _ := reader.Next() // plan has read it before
-		if next < len(f.points) && int(f.points[next].at) == i.At {
-			flush(i.At)
-			r.charge(f.points[next].cost)
-			if f.points[next].loop {
-				r.check(uint32(open)+1, f.folded && next == 1 && f.calls)
+	next := f.keptFrom(1)
+	for n := 0; n < len(f.edits) || next < len(f.points); {
+		if n == len(f.edits) || next < len(f.points) && f.points[next].at <= f.edits[n].at {
+			p := &f.points[next]
+			flush(int(p.at))
+			r.charge(p.cost)
+			if p.loop {
+				r.check(p.open+1, f.folded && next == 1 && f.calls)
 			}
 			next = f.keptFrom(next + 1)
+			continue
 		}
-		switch i.Op {
-		case opcode.Block, opcode.Loop, opcode.If:
-			open++
-		case opcode.End:
-			open--
-		case opcode.Return:
-			if f.calls && canStop {
-				flush(i.At)
-				r.body = append(r.body, opcode.Br)
-				r.body = binary.AppendUvarint(r.body, uint64(open))
-				written = i.End
-			}
-		case opcode.MemoryGrow:
-			flush(i.At)
-			r.chargeLength(uint32(open)+1, []byte{opI32Const, 0xff, 0xff, 0x03, opI32And}, unitsPerPageLog, opI64Shl)
-		case opcode.Misc:
-			if hasLength(&i) {
-				flush(i.At)
-				r.chargeBulk(&i, uint32(open)+1)
-			}
+		e := &f.edits[n]
+		n++
+		switch {
+		case e.op == opcode.Return && f.calls && canStop:
+			flush(int(e.at))
+			r.body = binary.AppendUvarint(append(r.body, opcode.Br), uint64(e.open))
+			written = int(e.end)
+		case e.op == opcode.MemoryGrow:
+			flush(int(e.end))
+			r.chargeGrowth(e.open + 1)
+		case e.op == opcode.Misc:
+			flush(int(e.at))
+			r.chargeBulk(e.sub, e.open+1)
 		}
 	}
-	flush(reader.End)
+	flush(f.end - 1)
 }
 
 // keptFrom returns the first point from n on at which is charged.
@@ -184,22 +179,35 @@ func (r *rewriter) check(stop uint32, depth bool) {
 	r.body = binary.AppendUvarint(r.body, uint64(stop))
 }
 
-func (r *rewriter) chargeBulk(i *opcode.Instruction, stop uint32) {
-	if i.Sub == opcode.TableInit || i.Sub == opcode.TableCopy {
-		r.chargeLength(stop, nil, unitsPerEntryLog, opI64Shl)
+func (r *rewriter) chargeBulk(sub byte, stop uint32) {
+	if sub == opcode.TableInit || sub == opcode.TableCopy {
+		r.chargeLength(stop, unitsPerEntryLog, opI64Shl)
 		return
 	}
-	r.chargeLength(stop, nil, bulkBytesPerUnitLog, opI64ShrU)
+	r.chargeLength(stop, bulkBytesPerUnitLog, opI64ShrU)
 }
 
 // chargeLength charges for the number on the stack, shifted, and leaves it there.
-// What prepares it is more code. (Of a number of pages only 16 bits count: no memory
-// can grow by more, and trying costs nothing.)
-func (r *rewriter) chargeLength(stop uint32, more []byte, shift byte, op byte) {
+func (r *rewriter) chargeLength(stop uint32, shift, op byte) {
 	r.local(opcode.LocalTee)
 	r.get(r.fuel())
 	r.local(opcode.LocalGet)
-	r.body = append(r.body, more...)
+	r.chargeShifted(stop, shift, op)
+}
+
+// chargeGrowth charges for the pages that memory has grown by, and leaves what growing
+// answered on the stack: the size before, or -1, which counts as all pages there are.
+func (r *rewriter) chargeGrowth(stop uint32) {
+	r.local(opcode.LocalTee)
+	r.get(r.fuel())
+	r.body = append(r.body, opMemorySize, 0)
+	r.local(opcode.LocalGet)
+	r.body = append(r.body, opI32Sub)
+	r.chargeShifted(stop, unitsPerPageLog, opI64Shl)
+}
+
+// chargeShifted charges for the i32 on the stack, with the fuel below it.
+func (r *rewriter) chargeShifted(stop uint32, shift, op byte) {
 	r.body = append(r.body, opI64Extend, opI64Const, shift, op, opI64Sub)
 	r.set(r.fuel())
 	r.check(stop, false)

@@ -44,11 +44,12 @@ type Reader struct {
 	At, End int
 }
 
-// Next reads an instruction.
-func (r *Reader) Next() (i Instruction, err *Error) {
-	i.At = r.At
+// Next reads an instruction into i. Fields that it does not have are left as they were,
+// but for Sub and Targets.
+func (r *Reader) Next(i *Instruction) (err *Error) {
+	i.At, i.Sub, i.Targets = r.At, 0, 0
 	if r.At >= r.End {
-		return i, r.cutOff(i.At)
+		return r.cutOff(i.At)
 	}
 	i.Op = r.Data[r.At]
 	r.At++
@@ -56,20 +57,30 @@ func (r *Reader) Next() (i Instruction, err *Error) {
 	case shapeNone:
 	case shapeIndex:
 		i.Index, err = r.u32()
-	case shapeBlock:
-		i.Block, err = r.blockType()
-	case shapeTable:
-		err = r.targets(&i)
-	case shapePair:
-		if i.Index, err = r.u32(); err == nil {
-			_, err = r.u32()
-		}
+	case shapeI32:
+		err = r.skipLEB(5, 32)
 	case shapeMemory:
 		if _, err = r.u32(); err == nil {
 			_, err = r.u32()
 		}
-	case shapeI32:
-		err = r.skipLEB(5, 32)
+	default:
+		err = r.seldom(i, s)
+	}
+	i.End = r.At
+	return err
+}
+
+// seldom reads what follows the rarer opcodes.
+func (r *Reader) seldom(i *Instruction, s shape) (err *Error) {
+	switch s {
+	case shapeBlock:
+		i.Block, err = r.blockType()
+	case shapeTable:
+		err = r.targets(i)
+	case shapePair:
+		if i.Index, err = r.u32(); err == nil {
+			_, err = r.u32()
+		}
 	case shapeI64:
 		err = r.skipLEB(10, 64)
 	case shapeF32:
@@ -77,12 +88,11 @@ func (r *Reader) Next() (i Instruction, err *Error) {
 	case shapeF64:
 		err = r.skip(8)
 	case shapeMisc:
-		err = r.misc(&i)
+		err = r.misc(i)
 	default:
 		err = &Error{Offset: i.At, Reason: refusal(i.Op), Feature: s != shapeUnknown}
 	}
-	i.End = r.At
-	return i, err
+	return err
 }
 
 func (r *Reader) cutOff(at int) *Error {
@@ -124,6 +134,10 @@ func (r *Reader) u32() (uint32, *Error) {
 // skipLEB reads over a signed LEB128 of at most so many bytes, whose unused last
 // bits copy the sign.
 func (r *Reader) skipLEB(most, bits int) *Error {
+	if r.At < r.End && r.Data[r.At] < 0x80 { // nearly all
+		r.At++
+		return nil
+	}
 	for n := 1; ; n++ {
 		if r.At >= r.End {
 			return r.cutOff(r.At)
@@ -172,7 +186,7 @@ func (r *Reader) targets(i *Instruction) *Error {
 	if int64(count) > int64(r.End-r.At) {
 		return &Error{Offset: i.At, Reason: fmt.Sprintf("a br_table claims %d labels, and %d bytes remain", count, r.End-r.At), Truncated: true}
 	}
-	i.Targets = count
+	i.Targets, i.Index = count, 0
 	for range int(count) + 1 {
 		label, err := r.u32()
 		if err != nil {

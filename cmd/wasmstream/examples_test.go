@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// builders build an example's folder of a language as a module; the manifest is packed in.
+var builders = map[string]func(t *testing.T, sdk, source, wasm string){
+	"c": func(t *testing.T, sdk, source, wasm string) {
+		files, err := filepath.Glob(filepath.Join(source, "*.c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		build(t, source, nil, "clang-19", append([]string{"--target=wasm32", "-nostdlib", "-O3", "-mbulk-memory", "-Wall", "-Wextra", "-Werror",
+			"-Wl,--no-entry", "-Wl,-z,stack-size=65536", "-Wl,--strip-all", "-I" + sdk, "-o", wasm}, files...)...)
+		run(t, source, "module", "pack", wasm, "--manifest", "manifest.json").expect(t, 0)
+	},
+	"go": func(t *testing.T, _, source, wasm string) {
+		build(t, source, []string{"GOOS=wasip1", "GOARCH=wasm"}, "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", wasm, ".")
+		run(t, source, "module", "pack", wasm).expect(t, 0)
+	},
+}
+
+func build(t *testing.T, folder string, env []string, program string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+// TestExamples builds each example of udfs/examples and plays its cases and its job's scenario. In Go, whose modules take
+// long to be built, that is done for one; the cases of the others are played natively by their own tests.
+func TestExamples(t *testing.T) {
+	folders, err := filepath.Glob("../../udfs/examples/*/cases.txt")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no examples: ", err)
+	}
+	for _, cases := range folders {
+		for language, builder := range builders {
+			name := filepath.Base(filepath.Dir(cases))
+			if language == "go" && name != "fraud" {
+				continue
+			}
+			t.Run(name+" "+language, func(t *testing.T) {
+				if _, err := exec.LookPath(offered[language]); err != nil {
+					if os.Getenv("WASMSTREAM_REQUIRE_TOOLS") == "1" {
+						t.Fatal(err)
+					}
+					t.Skip("SKIPPED: ", err)
+				}
+				source, err := filepath.Abs(filepath.Join(filepath.Dir(cases), language))
+				if err != nil {
+					t.Fatal(err)
+				}
+				folder := t.TempDir()
+				builder(t, filepath.Join(source, "../../../../guest-sdk", language), source, filepath.Join(folder, name+".wasm"))
+				write(t, filepath.Join(folder, "cases.txt"), read(t, cases))
+				write(t, filepath.Join(folder, name+".scenario"), read(t, strings.TrimSuffix(cases, "cases.txt")+name+".scenario"))
+				run(t, folder, "module", "conform", name+".wasm", "--cases", "cases.txt").expect(t, 0)
+				run(t, folder, "test", name+".scenario").expect(t, 0)
+				run(t, folder, "test", "--restart-every", "--batch=3", name+".scenario").expect(t, 0)
+			})
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// NewCommands make what a user begins with.
+type NewCommands struct {
+	Function NewFunctionCommand `cmd:"" help:"Make a folder with a function that builds, is tested and runs at once."`
+}
+
+// NewFunctionCommand makes a folder for a function.
+type NewFunctionCommand struct {
+	Name     string `arg:"" help:"The function's name, and the folder's." placeholder:"NAME"`
+	Language string `help:"go, c or rust." required:"" placeholder:"LANGUAGE"`
+	Role     string `help:"What the function is: a role of the ABI." default:"map" placeholder:"ROLE"`
+	SDK      string `name:"sdk" help:"The folder of the SDK; by default guest-sdk/LANGUAGE of this folder or one above, or of a wasmstream beside it." placeholder:"DIR"`
+}
+
+//go:embed templates
+var templates embed.FS
+
+// language is what differs between languages: where the source goes, what the SDK's folder has, what the template's
+// section is called.
+type language struct{ source, mark string }
+
+var languages = map[string]language{
+	"go":   {"NAME.go", "go.mod"},
+	"c":    {"NAME.c", "wasmstream.h"},
+	"rust": {"src/lib.rs", "Cargo.toml"},
+}
+
+// Run writes the folder, which must not be there.
+func (c *NewFunctionCommand) Run(e *Env) error {
+	if err := c.check(); err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	sdk, err := c.findSDK()
+	if err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	files, err := c.files(filepath.ToSlash(sdk))
+	if err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	if err := os.Mkdir(c.Name, 0o755); err != nil {
+		return &exitError{exitBadInput, err}
+	}
+	for _, f := range files {
+		path := filepath.Join(c.Name, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(e.Stdout, filepath.ToSlash(path))
+	}
+	fmt.Fprintf(e.Stdout, "\ncd %s, then make, make test", c.Name)
+	if slices.ContainsFunc(files, func(f txtar.File) bool { return f.Name == "job.yaml" }) {
+		fmt.Fprint(e.Stdout, ", make run")
+	}
+	fmt.Fprintln(e.Stdout)
+	return nil
+}
+
+func (c *NewFunctionCommand) check() error {
+	if !isFunctionName(c.Name) {
+		return fmt.Errorf("%q is no name for a function here: lower-case letters, digits and -, a letter first", c.Name)
+	}
+	if _, known := languages[c.Language]; !known {
+		return fmt.Errorf("there is no SDK in %q; there are go, c and rust", c.Language)
+	}
+	if slices.Contains(abi.Roles, c.Role) {
+		return nil
+	}
+	if near := stream.Nearest(c.Role, abi.Roles); near != "" {
+		return fmt.Errorf("there is no role %q; did you mean %q?", c.Role, near)
+	}
+	return fmt.Errorf("there is no role %q; there are %s", c.Role, strings.Join(abi.Roles, ", "))
+}
+
+// isFunctionName holds the name to what is one in a job file, and a name of files in every language.
+func isFunctionName(name string) bool {
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// findSDK returns the SDK's folder as seen from the new one.
+func (c *NewFunctionCommand) findSDK() (string, error) {
+	mark := languages[c.Language].mark
+	has := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, mark))
+		return err == nil
+	}
+	folder, err := filepath.Abs(c.Name)
+	if err != nil {
+		return "", err
+	}
+	candidates := []string{c.SDK}
+	if c.SDK == "" {
+		candidates = nil
+		for dir := filepath.Dir(folder); ; dir = filepath.Dir(dir) {
+			candidates = append(candidates, filepath.Join(dir, "guest-sdk", c.Language), filepath.Join(dir, "wasmstream", "guest-sdk", c.Language))
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	for _, dir := range candidates {
+		absolute, err := filepath.Abs(dir)
+		if err != nil || !has(absolute) {
+			continue
+		}
+		return filepath.Rel(folder, absolute)
+	}
+	if c.SDK != "" {
+		return "", fmt.Errorf("%s has no %s: it is not the SDK in %s", c.SDK, mark, c.Language)
+	}
+	return "", fmt.Errorf("there is no guest-sdk/%s in this folder or one above; name it by --sdk", c.Language)
+}
+
+// files are those of the folder, in the order of their names.
+func (c *NewFunctionCommand) files(sdk string) ([]txtar.File, error) {
+	role, err := readTemplate(c.Role)
+	if err != nil {
+		return nil, err
+	}
+	common, err := readTemplate(c.Language)
+	if err != nil {
+		return nil, err
+	}
+	input, err := readTemplate("input")
+	if err != nil {
+		return nil, err
+	}
+	source := section(role, c.Language)
+	if source == "" {
+		return nil, fmt.Errorf("there is no template for %s in %s yet", c.Role, c.Language)
+	}
+	var out []txtar.File
+	add := func(name, text string) {
+		text = strings.NewReplacer("NAME", c.Name, "IDENT", strings.ReplaceAll(c.Name, "-", "_"), "=> SDK", "=> "+sdk, "?= SDK", "?= "+sdk, `"SDK"`, `"`+sdk+`"`).Replace(text)
+		out = append(out, txtar.File{Name: strings.ReplaceAll(name, "NAME", c.Name), Data: []byte(text)})
+	}
+	add("cases.txt", section(role, "cases.txt"))
+	add(languages[c.Language].source, source)
+	if c.Language == "c" {
+		add("manifest.json", section(role, "manifest.json"))
+	}
+	for _, f := range common.Files {
+		if f.Name != "build" && f.Name != "test" {
+			add(f.Name, string(f.Data))
+		}
+	}
+	job, script := section(role, "job.yaml"), section(role, "script")
+	if job != "" {
+		add("job.yaml", job)
+		for _, f := range input.Files {
+			if strings.Contains(job, f.Name) {
+				add(f.Name, string(f.Data))
+			}
+		}
+	}
+	if script != "" {
+		add("NAME.scenario", "The job, with a script in the place of its files.\n-- job --\njob.yaml\n-- script --\n"+script)
+	}
+	add("Makefile", makefile(common, job != "", script != ""))
+	slices.SortFunc(out, func(a, b txtar.File) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// makefile has what all languages have, and what is the language's own.
+func makefile(common *txtar.Archive, hasJob, hasScript bool) string {
+	text := "WASMSTREAM ?= wasmstream\n\n" + section(common, "build") +
+		"\ntest: NAME.wasm\n" + section(common, "test") + "\t$(WASMSTREAM) module conform NAME.wasm --cases cases.txt\n"
+	if hasScript {
+		text += "\t$(WASMSTREAM) test NAME.scenario\n"
+	}
+	if hasJob {
+		text += "\nrun: NAME.wasm\n\t$(WASMSTREAM) run job.yaml\n"
+	}
+	return text + "\n.PHONY: test run\n"
+}
+
+func readTemplate(name string) (*txtar.Archive, error) {
+	text, err := templates.ReadFile("templates/" + name + ".txtar")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no template for %s yet", name)
+	}
+	return txtar.Parse(text), err
+}
+
+// section is a file of a template, "" if it has none.
+func section(a *txtar.Archive, name string) string {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}

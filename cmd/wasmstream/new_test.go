@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmstream/wasmstream/abi"
+)
+
+// offered are the languages that have templates, with the program that they need beside Go.
+var offered = map[string]string{"go": "go", "c": "clang-19", "rust": "cargo"}
+
+// TestNewFunction makes a function of each role in each language, and what its Makefile makes: it builds, its cases and
+// its scenario pass, natively and in Wasm, and its job runs. A module in Go takes long to be compiled, one in Rust to be
+// built: of most roles in these only the cases are played, natively.
+func TestNewFunction(t *testing.T) {
+	for language, program := range offered {
+		for _, role := range abi.Roles {
+			t.Run(language+" "+role, func(t *testing.T) {
+				if _, err := exec.LookPath(program); err != nil {
+					if os.Getenv("WASMSTREAM_REQUIRE_TOOLS") == "1" {
+						t.Fatal(err)
+					}
+					t.Skip("SKIPPED: ", err)
+				}
+				folder := t.TempDir()
+				sdk, err := filepath.Abs(filepath.Join("../../guest-sdk", language))
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := "my-" + role
+				run(t, folder, "new", "function", name, "--language", language, "--role", role, "--sdk", sdk).expect(t, 0)
+				made := filepath.Join(folder, name)
+				if native := natively[language]; native != nil && role != abi.RoleMap && role != abi.RoleTrigger && role != abi.RoleProcess {
+					native(t, made)
+					return
+				}
+				makeIn(t, made, "test")
+				if !strings.Contains(read(t, filepath.Join(made, "Makefile")), "\nrun:") {
+					return // what it is for is not offered in jobs
+				}
+				makeIn(t, made, "run")
+				if read(t, filepath.Join(made, "out/result.ndjson")) == "" {
+					t.Error("the job's output is empty")
+				}
+			})
+		}
+	}
+}
+
+// natively are languages whose modules take long to make.
+var natively = map[string]func(t *testing.T, folder string){"go": testGo, "rust": testRust}
+
+// testRust plays the cases natively. What cargo builds is kept together, so that the SDK is compiled once.
+func testRust(t *testing.T, folder string) {
+	t.Helper()
+	target, err := filepath.Abs("../../udfs/build/target")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("cargo", "test", "--quiet", "--offline", "--target-dir", target)
+	cmd.Dir = folder
+	finish(t, context.Background(), cmd).expect(t, 0)
+}
+
+// testGo plays the cases natively.
+func testGo(t *testing.T, folder string) {
+	t.Helper()
+	cmd := exec.Command("go", "test", ".")
+	cmd.Dir = folder
+	finish(t, context.Background(), cmd).expect(t, 0)
+}
+
+// makeIn makes a target with the command that is being tested.
+func makeIn(t *testing.T, folder, target string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*deadline)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "make", "WASMSTREAM="+binary, target)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "WASMSTREAM_CACHE_DIR="+cache)
+	finish(t, ctx, cmd).expect(t, 0)
+}
+
+// TestNewFunctionRefuses shows what a wrong command line is told.
+func TestNewFunctionRefuses(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "there/x"), "")
+	write(t, filepath.Join(folder, "guest-sdk/c/wasmstream.h"), "")
+	for args, want := range map[string]string{
+		"Name --language c":                       "no name for a function",
+		"name --language pascal":                  `no SDK in "pascal"`,
+		"name --language c --role aggregator":     `did you mean "aggregate"?`,
+		"name --language c --role sorcery-supply": "there are map, filter",
+		"name --language go":                      "no guest-sdk/go in this folder or one above",
+		"name --language c --sdk there":           "there has no wasmstream.h",
+		"there --language c":                      "exists",
+		"name":                                    "missing flags: --language",
+	} {
+		run(t, folder, append([]string{"new", "function"}, strings.Fields(args)...)...).expect(t, 2, want)
+	}
+}
+
+// TestExamplesOfRoles: what the SDKs' pages show of each role stands in the templates, which TestNewFunction builds and
+// runs.
+func TestExamplesOfRoles(t *testing.T) {
+	for language := range offered {
+		_, blocks := document(t, "guest-sdk/"+language+"/README.md")
+		shown := map[string]bool{}
+		for _, b := range blocks {
+			for _, role := range abi.Roles {
+				template, err := readTemplate(role)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source := strings.NewReplacer("NAME", "example", "IDENT", "example").Replace(section(template, language))
+				if b.language == language && strings.Contains(unindented(source), unindented(strings.Join(b.lines, "\n"))) {
+					shown[role] = true
+				}
+			}
+		}
+		for _, role := range abi.Roles {
+			if !shown[role] {
+				t.Errorf("guest-sdk/%s/README.md shows nothing of %s that is in its template", language, role)
+			}
+		}
+	}
+}
+
+// unindented is a text whose lines begin where they say something.
+func unindented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestFirstExamples builds the whole functions that the SDKs' pages begin with.
+func TestFirstExamples(t *testing.T) {
+	for language, name := range map[string]string{"go": "slow", "c": "names"} {
+		if _, err := exec.LookPath(offered[language]); err != nil {
+			t.Skip("SKIPPED: ", err) // TestNewFunction says so where it must not be
+		}
+		folder := t.TempDir()
+		sdk, err := filepath.Abs(filepath.Join("../../guest-sdk", language))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, folder, "new", "function", name, "--language", language, "--sdk", sdk).expect(t, 0)
+		_, blocks := document(t, "guest-sdk/"+language+"/README.md")
+		for _, b := range blocks {
+			text := strings.Join(b.lines, "\n") + "\n"
+			switch {
+			case strings.Contains(text, "package main"), strings.Contains(text, "#include"):
+				write(t, filepath.Join(folder, name, name+"."+language), text)
+			case b.language == "json":
+				write(t, filepath.Join(folder, name, "manifest.json"), text)
+			}
+		}
+		makeIn(t, filepath.Join(folder, name), name+".wasm")
+		if o := run(t, folder, "module", "inspect", filepath.Join(name, name+".wasm")); !strings.Contains(o.stdout, "limit") {
+			t.Errorf("%s is not what the page shows:\n%s", name, o.stdout)
+		}
+	}
+}
