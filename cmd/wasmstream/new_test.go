@@ -107,7 +107,7 @@ func TestNewFunctionRefuses(t *testing.T) {
 // TestExamplesOfRoles: what the SDKs' pages show of each role stands in the templates, which TestNewFunction builds and
 // runs.
 func TestExamplesOfRoles(t *testing.T) {
-	for language := range offered {
+	for _, language := range []string{"go", "c"} { // that of Rust has a test of its own
 		_, blocks := document(t, "guest-sdk/"+language+"/README.md")
 		shown := map[string]bool{}
 		for _, b := range blocks {
