@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -74,5 +75,29 @@ func TestExamples(t *testing.T) {
 				run(t, folder, "test", "--restart-every", "--batch=3", name+".scenario").expect(t, 0)
 			})
 		}
+	}
+}
+
+// TestFunctionsPage: the code of docs/functions.md stands in the examples, which TestExamples builds and plays.
+func TestFunctionsPage(t *testing.T) {
+	var sources []string
+	for _, pattern := range []string{"*/*.scenario", "*/cases.txt", "*/go/*.go", "*/c/*.c", "*/rust/src/*.rs"} {
+		files, err := filepath.Glob("../../udfs/examples/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			sources = append(sources, read(t, f))
+		}
+	}
+	_, blocks := document(t, "docs/functions.md")
+	for _, b := range blocks {
+		code := strings.Join(b.lines, "\n")
+		if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(s, code) }) {
+			t.Errorf("no example has\n%s", code)
+		}
+	}
+	if len(blocks) < 7 {
+		t.Errorf("only %d pieces of code were found", len(blocks))
 	}
 }
