@@ -6,7 +6,8 @@ use crate::raw;
 #[derive(Clone, Copy)]
 pub struct Frame {
     pub(crate) base: *mut u8,
-    pub(crate) length: u32,
+    /// Where the contexts end.
+    pub(crate) contexts_end: u32,
     pub(crate) ops: u32,
     ops_at: *const raw::Op,
     slots_at: *mut u8,
@@ -29,7 +30,7 @@ impl Frame {
         }
         Ok(Frame {
             base,
-            length,
+            contexts_end: h.contexts_offset + h.contexts_length,
             ops: h.ops_count,
             ops_at: base.add(h.ops_offset as usize).cast(),
             slots_at: base.add(h.slots_offset as usize),

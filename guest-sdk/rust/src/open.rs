@@ -148,8 +148,8 @@ impl<'a, P> Open<'a, P> {
         if op.op.arg != 0 {
             let mut at = op.op.arg;
             input = read_columns(op, &mut at);
-            // The second input's is behind the first's, where there is one; zeros, or the frame's end, where not.
-            if at + 4 <= op.frame.length {
+            // The second input's is behind the first's, where there is one.
+            if at + 4 <= op.frame.contexts_end {
                 second = read_columns(op, &mut at);
             }
         }
