@@ -2,6 +2,7 @@ package abi
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -158,4 +159,24 @@ func FuzzManifest(f *testing.F) {
 			_ = m.Validate()
 		}
 	})
+}
+
+// TestManifestOfThePage: the manifest that README.md shows is one.
+func TestManifestOfThePage(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("README.md shows no manifest")
+	}
+	m, err := ParseManifestJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Validate(); err != nil {
+		t.Error(err)
+	}
 }

@@ -198,8 +198,19 @@ const lineMax = 200
 func tellFunction(t *table, f *abi.Function) {
 	t.add("function", cut(oneLine(f.GetName()+" ("+f.GetRole()+") "+f.GetDoc()), lineMax))
 	tellSchema(t, "takes", f.GetInput())
+	tellSchema(t, "and takes", f.GetSecondInput())
+	tellSchema(t, "key", f.GetKey())
 	tellSchema(t, "keeps", f.GetAccumulator())
 	tellSchema(t, "gives", f.GetOutput())
+	for _, o := range f.GetNamedOutputs()[:min(len(f.GetNamedOutputs()), listMax)] {
+		tellSchema(t, "gives "+oneLine(o.GetName()), o.GetSchema())
+	}
+	for _, s := range f.GetStates()[:min(len(f.GetStates()), listMax)] {
+		tellState(t, s)
+	}
+	if f.GetMerges() {
+		t.add("", "  merges")
+	}
 	for _, p := range f.GetParameters()[:min(len(f.GetParameters()), listMax)] {
 		text := "  parameter " + p.GetName() + " " + p.GetType()
 		if p.Default != nil {
@@ -207,6 +218,17 @@ func tellFunction(t *table, f *abi.Function) {
 		}
 		t.add("", cut(oneLine(text+" "+p.GetDoc()), lineMax))
 	}
+}
+
+// owners are whose states of a scope are, in words.
+var owners = map[string]string{abi.ScopeKey: "a key", abi.ScopeWindow: "a window", abi.ScopeBroadcast: "each task"}
+
+func tellState(t *table, s *abi.State) {
+	verb := fmt.Sprintf("state %s, %s of %s", s.GetName(), s.GetKind(), owners[s.ScopeOrDefault()])
+	if s.GetTtl() != "" {
+		verb += ", forgotten after " + s.GetTtl()
+	}
+	tellSchema(t, cut(oneLine(verb), lineMax)+":", s.GetValue())
 }
 
 func tellSchema(t *table, verb string, s *abi.Schema) {
