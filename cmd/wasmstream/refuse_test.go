@@ -173,7 +173,7 @@ func TestGuestsThatMisbehave(t *testing.T) {
 		"effects-kind":    "bad-effect: ",
 		"no-result":       "was not answered",
 		"two-results":     "bad-answer: ",
-		"emit-for-add":    "bad-answer: ",
+		"emit-for-add":    "bad-effect: ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +181,7 @@ func TestGuestsThatMisbehave(t *testing.T) {
 			write(t, filepath.Join(folder, "m.wasm"), read(t, filepath.Join(testdata, "wasm/misbehaving-"+name+".wasm")))
 			write(t, filepath.Join(folder, "flights.ndjson"), sound)
 			write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "misbehaving"))
-			run(t, folder, "run", "job.yaml").expect(t, exitFailed, "wasmstream: step hourly: function misbehaving: ", want, "    in module m (m.wasm)", "    in a call for one window at key origin \"LAS\"")
+			run(t, folder, "run", "job.yaml").expect(t, exitFailed, "wasmstream: step hourly: function misbehaving: ", want, "    in module m (m.wasm)", "    in a call for ", " at key origin \"LAS\"")
 			nothingThere(t, filepath.Join(folder, "out"))
 		})
 	}

@@ -59,11 +59,11 @@ func (w *ArrayWriter) SetBool(i int, v bool) {
 	}
 }
 
-// SetFloat32 sets a FLOAT.
-func (w *ArrayWriter) SetFloat32(i int, v float32) { w.SetInt32(i, int32(math.Float32bits(v))) }
+// SetFloat32 sets a FLOAT; every NaN is the same one.
+func (w *ArrayWriter) SetFloat32(i int, v float32) { w.SetInt32(i, int32(float32Bits(v))) }
 
-// SetFloat64 sets a DOUBLE.
-func (w *ArrayWriter) SetFloat64(i int, v float64) { w.SetInt64(i, int64(math.Float64bits(v))) }
+// SetFloat64 sets a DOUBLE; every NaN is the same one.
+func (w *ArrayWriter) SetFloat64(i int, v float64) { w.SetInt64(i, int64(float64Bits(v))) }
 
 // SetBytes sets a STRING, whose bytes must be UTF-8, or BYTES.
 func (w *ArrayWriter) SetBytes(i int, v []byte) { w.putBytes(w.slot(i), v) }

@@ -89,21 +89,23 @@ func (w *RowWriter) SetBool(i int, v bool) {
 }
 
 // SetFloat32 sets a FLOAT; every NaN is the same one.
-func (w *RowWriter) SetFloat32(i int, v float32) {
-	bits := math.Float32bits(v)
-	if v != v {
-		bits = NaN32
-	}
-	w.SetInt32(i, int32(bits))
-}
+func (w *RowWriter) SetFloat32(i int, v float32) { w.SetInt32(i, int32(float32Bits(v))) }
 
 // SetFloat64 sets a DOUBLE; every NaN is the same one.
-func (w *RowWriter) SetFloat64(i int, v float64) {
-	bits := math.Float64bits(v)
+func (w *RowWriter) SetFloat64(i int, v float64) { w.SetInt64(i, int64(float64Bits(v))) }
+
+func float32Bits(v float32) uint32 {
 	if v != v {
-		bits = NaN64
+		return NaN32
 	}
-	w.SetInt64(i, int64(bits))
+	return math.Float32bits(v)
+}
+
+func float64Bits(v float64) uint64 {
+	if v != v {
+		return NaN64
+	}
+	return math.Float64bits(v)
 }
 
 // SetBytes sets a STRING, whose bytes must be UTF-8, or BYTES.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 )
@@ -33,6 +34,7 @@ type Source struct {
 	recordMax int
 	file      atomic.Pointer[os.File]
 	closed    atomic.Bool
+	opening   atomic.Pointer[chan struct{}] // closed when Open has its file, or none
 	size      int64
 	next      connector.Position
 	rest      []byte // read, behind the last chunk
@@ -58,13 +60,9 @@ func (s *Source) Open(from []connector.SplitPosition) error {
 	if err != nil {
 		return gone("cannot go on in %s: %w", s.shown, err)
 	}
-	f, err := os.Open(s.path)
+	f, err := s.open()
 	if err != nil {
 		return explain(err, "cannot read", s.shown)
-	}
-	s.file.Store(f)
-	if s.closed.Load() {
-		return os.ErrClosed
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -81,6 +79,27 @@ func (s *Source) Open(from []connector.SplitPosition) error {
 		_, err = f.Seek(at.Offset, io.SeekStart)
 	}
 	return err
+}
+
+// open waits for the writer of a named pipe, until Close. Told as sequences: Close comes
+// first, and open sees that; or open has said before that it is at it, and Close waits
+// for it, setting it free.
+func (s *Source) open() (*os.File, error) {
+	opened := make(chan struct{})
+	defer close(opened)
+	s.opening.Store(&opened)
+	if s.closed.Load() {
+		return nil, os.ErrClosed
+	}
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	s.file.Store(f)
+	if s.closed.Load() {
+		return nil, os.ErrClosed // the next Close, which always comes, closes it
+	}
+	return f, nil
 }
 
 // position is that of the only split, which has no name.
@@ -231,20 +250,35 @@ func (s *Source) Checkpointed([]connector.SplitPosition) {}
 // Close implements connector.Source.
 func (s *Source) Close() error {
 	s.closed.Store(true)
+	if opened := s.opening.Load(); opened != nil && s.isPipe() {
+		for !s.release(*opened) {
+		}
+	}
 	if f := s.file.Swap(nil); f != nil {
 		return f.Close()
 	}
-	s.release()
 	return nil
 }
 
-// release sets an Open free that waits for a named pipe's writer: it becomes that
-// writer for a moment. Where none waits, this fails at once and changes nothing.
-func (s *Source) release() {
-	if info, err := os.Stat(s.path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return
-	}
+func (s *Source) isPipe() bool {
+	info, err := os.Stat(s.path)
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
+
+// releaseEvery is how long an open may take to come to where it waits.
+const releaseEvery = 5 * time.Millisecond
+
+// release sets an open free that waits for a named pipe's writer: it becomes that
+// writer for a moment, which fails at once where none waits yet. It returns whether the
+// open is over.
+func (s *Source) release(opened chan struct{}) bool {
 	if f, err := os.OpenFile(s.path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		_ = f.Close()
+	}
+	select {
+	case <-opened:
+		return true
+	case <-time.After(releaseEvery):
+		return false
 	}
 }
