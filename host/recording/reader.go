@@ -76,7 +76,10 @@ func (r *Reader) record() (kind uint8, payload []byte, err error) {
 	}
 	sum := crc32.Update(crc32.Checksum(head[8:], castagnoli), castagnoli, payload)
 	if sum != binary.LittleEndian.Uint32(head[4:]) {
-		return 0, nil, &CutError{"a record's checksum is wrong"}
+		if r.left > 0 { // what a killed run leaves ends where it was being written
+			return 0, nil, errors.New("the recording is damaged: a record's checksum is wrong, and there are more behind it")
+		}
+		return 0, nil, &CutError{"the last record's checksum is wrong"}
 	}
 	return head[8], payload, nil
 }

@@ -178,6 +178,9 @@ func (p *Player) once(effects []byte, h *abi.Header, from, to int) ([]byte, erro
 			return nil, err
 		}
 	}
+	if of, ok := p.i.(interface{ Ops(n int) }); ok {
+		of.Ops(to - from) // what a call may spend follows from them
+	}
 	room, pointer, err := p.i.In(len(frame))
 	if err != nil {
 		return nil, err
