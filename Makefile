@@ -54,7 +54,7 @@ vulnerabilities:
 # Without tests that are slow under the detector and could not race: those that
 # drive tasks one at a time, measure, or call a guest from one goroutine.
 race: ## tests of what runs in several goroutines, under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -skip 'AnyOrder|AllocatesNothing|SavesTime|TestGuests|TestVectors|Crash|EveryRequest|EveryAnswer' \
+	CGO_ENABLED=1 $(GO) test -race -short -skip 'AnyOrder|AllocatesNothing|SavesTime|TestGuests|TestVectors|Crash|EveryRequest|EveryAnswer|Histories|TestHostile|TestSpecification|TestMeters|TestMutated' \
 	  ./host/runtime/... ./host/connector/... ./host/sandbox/...
 
 fuzz: ## each fuzz target for FUZZTIME=30s

@@ -122,10 +122,10 @@ func inParallel(t *testing.T, first, n int, do func(seed uint64)) {
 // what it offers.
 func TestFuzzWindows(t *testing.T) { fuzz(t, 1, way) }
 
-// TestFuzzTwins does so with functions in the place of built-in parts, for a fifth of
+// TestFuzzTwins does so with functions in the place of built-in parts, for a tenth of
 // the histories.
 func TestFuzzTwins(t *testing.T) {
-	fuzz(t, 5, func(seed uint64) scenario.Options { return twins.Replace(way(seed)) })
+	fuzz(t, 10, func(seed uint64) scenario.Options { return twins.Replace(way(seed)) })
 }
 
 // fuzz does so for one of so many histories.
