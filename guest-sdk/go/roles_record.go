@@ -26,6 +26,8 @@ func (f *Map) prepare() {
 	f.needs(f.Map != nil)
 }
 
+func (f *Map) run(fr frame) bool { return f.emitEach(fr, f.Map) }
+
 func (f *Map) op(o *Op) {
 	if o.kind != raw.OpOnRecord {
 		f.unknown()
@@ -107,6 +109,8 @@ func (f *Key) prepare() {
 	f.bind(schemas{input: f.Input, output: f.Output})
 	f.needs(f.Key != nil)
 }
+
+func (f *Key) run(fr frame) bool { return f.emitEach(fr, f.Key) }
 
 func (f *Key) op(o *Op) {
 	if o.kind != raw.OpOnRecord {

@@ -14,6 +14,7 @@ import (
 type meters struct {
 	fuel, depth api.MutableGlobal
 	budget      int64
+	whole       int  // as many ops may spend all of FuelPerCall
 	filled      bool // by an In, for the Call that follows
 }
 
@@ -26,6 +27,7 @@ func (m *meters) find(guest api.Module, o *Options) {
 	m.fuel, _ = guest.ExportedGlobal(meter.Fuel).(api.MutableGlobal)
 	m.depth, _ = guest.ExportedGlobal(meter.Depth).(api.MutableGlobal)
 	m.filled = false
+	m.whole = o.FuelPerCall / o.FuelPerOp
 	if m.depth != nil {
 		m.depth.Set(uint64(o.StackBytesMax / wordBytes))
 	}
@@ -84,7 +86,7 @@ func (i *Instance) budget(entry string) int64 {
 	switch {
 	case entry == abi.ExportInitialize:
 		return int64(o.FuelPerStart)
-	case i.ops > 0 && i.ops < o.FuelPerCall/o.FuelPerOp:
+	case i.ops > 0 && i.ops < i.meters.whole:
 		return int64(i.ops) * int64(o.FuelPerOp)
 	}
 	return int64(o.FuelPerCall)

@@ -1,6 +1,6 @@
 //! Rows as views: reading and writing a field is one load or store.
 
-use crate::arena::Arena;
+use crate::arena::{copy_bytes, Arena};
 use crate::schema::{Column, Layout, Schema};
 use crate::types::{view, Access, EMPTY, INLINE, PENDING};
 use std::marker::PhantomData;
@@ -198,7 +198,7 @@ pub(crate) unsafe fn place_long_values(to: *mut u8, from: *const u8, layout: Lay
         *field = (end as u64) << 32 | bytes.len() as u64;
         let padded = (bytes.len() + 7) / 8 * 8;
         to.add(end + padded - 8).cast::<u64>().write(0);
-        to.add(end).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        copy_bytes(to.add(end), bytes);
         end += padded;
     }
 }
