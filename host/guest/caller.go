@@ -278,11 +278,16 @@ func (c *Caller) Merged(group uint32) { c.merged = append(c.merged, group) }
 // A group that is created is another from then on: what it held is not looked at.
 // Nothing may be added while ops are performed.
 func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
-	o := op{kind: kind, group: group, row: row, context: noContext, rows: c.opRows}
+	n := len(c.ops)
+	if n == cap(c.ops) {
+		c.ops = append(c.ops, op{})
+	}
+	c.ops = c.ops[:n+1]
+	o := &c.ops[n] // in its place: to copy it would cost as much as to make it
+	o.kind, o.copied, o.group, o.row, o.context, o.rows = kind, false, group, row, noContext, c.opRows
 	if ctx != nil {
 		o.context = c.context(kind, ctx)
 	}
-	c.ops = append(c.ops, o)
 	c.opRows = uint32(len(c.rows))
 }
 

@@ -138,27 +138,8 @@ func (f *frame) load(c *Caller) {
 func (f *frame) fill(c *Caller, b []byte) {
 	h := &f.header
 	abi.PutHeader(b, *h)
-	slots := uint32(len(c.options.Slots))
 	base := h.RowsOffset + uint32(abi.Align(len(f.loaded))) // of our rows
-	at := int(h.OpsOffset)
-	for i := f.from; i < f.to; i++ {
-		o := &c.ops[i]
-		x := abi.Op{Kind: o.kind, Slot: abi.NoSlot}
-		if o.group != NoGroup && slots > 0 {
-			x.Slot = o.place * slots
-		}
-		if o.row != noRow {
-			x.Row = base + o.row - f.rows[0]
-		}
-		switch {
-		case o.kind == abi.OpMerge:
-			x.Arg = o.other * slots
-		case o.context != noContext:
-			x.Arg = h.ContextsOffset + c.contexts[o.context].at - f.ctxAt[0]
-		}
-		abi.PutOp(b, at, x)
-		at += abi.OpBytes
-	}
+	f.fillOps(c, b[h.OpsOffset:], base-f.rows[0])
 	f.fillSlots(c, b)
 	copy(b[h.RowsOffset:], f.loaded)
 	copy(b[base:], c.rows[f.rows[0]:f.rows[1]])
@@ -167,6 +148,27 @@ func (f *frame) fill(c *Caller, b []byte) {
 		for i := f.context[0]; i < f.context[1]; i++ {
 			f.place(c, b, &c.contexts[i], base-f.rows[0])
 		}
+	}
+}
+
+// fillOps writes the ops; rows is what to add to a row's place.
+func (f *frame) fillOps(c *Caller, b []byte, rows uint32) {
+	slots, contexts := uint32(len(c.options.Slots)), f.header.ContextsOffset-f.ctxAt[0]
+	for i := range c.ops[f.from:f.to] {
+		o := &c.ops[f.from+i]
+		x := abi.Op{Kind: o.kind, Slot: abi.NoSlot}
+		if o.group != NoGroup && slots > 0 {
+			x.Slot = o.place * slots
+		}
+		if o.row != noRow {
+			x.Row = rows + o.row
+		}
+		if o.context != noContext {
+			x.Arg = contexts + c.contexts[o.context].at
+		} else if o.kind == abi.OpMerge {
+			x.Arg = o.other * slots
+		}
+		abi.PutOp(b, abi.OpBytes*i, x)
 	}
 }
 

@@ -142,6 +142,12 @@ func (c *slotCheck) isShort(slot uint64) bool {
 // SettleNaNs makes every NaN of a sound row the one that there is, but for those in
 // nested values.
 func (k *Checker) SettleNaNs(row Row) {
+	if len(k.wide)+len(k.floats) > 0 {
+		k.settleNaNs(row)
+	}
+}
+
+func (k *Checker) settleNaNs(row Row) {
 	for i := range k.wide {
 		c := &k.wide[i]
 		slot := row[c.offset : c.offset+8 : c.offset+8]
