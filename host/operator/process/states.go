@@ -59,6 +59,7 @@ type States struct {
 	hasOnce  bool
 	now      int64
 	of       func(op uint32) (Subject, bool)
+	over     func(bytes, entries int) string // see Bound
 	journal  []change
 	old      []byte // values in the journal
 	written  int    // bytes, in the present frame
@@ -112,6 +113,10 @@ func New(backend state.Backend, states []State, of func(op uint32) (Subject, boo
 	s.parts = state.Cell(min(len(s.slots), cellsMax))
 	return s
 }
+
+// Bound gives what says which limit is passed if so many bytes are kept in addition, in
+// so many entries; "": none. What host calls would write beyond it is a fault.
+func (s *States) Bound(over func(bytes, entries int) string) { s.over = over }
 
 // SetClock tells the processing time of what is done next.
 func (s *States) SetClock(now stream.ProcTime) { s.now = int64(now) }
@@ -202,8 +207,16 @@ func (s *States) Undo() {
 	s.Keep()
 }
 
-// Keep lets what they did stand.
-func (s *States) Keep() { s.journal, s.old, s.written = s.journal[:0], s.old[:0], 0 }
+// Keep lets what they did stand. Parts that they have emptied are freed now, and not
+// when entries are released: many frames may come before that.
+func (s *States) Keep() {
+	for i := range s.journal {
+		if part := s.journal[i].part; !s.backend.Has(part, s.parts) {
+			s.backend.Discard(part)
+		}
+	}
+	s.journal, s.old, s.written = s.journal[:0], s.old[:0], 0
+}
 
 // changeBytes is what a change costs beside its values.
 const changeBytes = 64
@@ -214,6 +227,24 @@ func (s *States) mayWrite(op uint32, bytes int) error {
 		return nil
 	}
 	return wrongCall(op, abi.FaultOverLimit, "host calls changed more than %d bytes of state in one frame", FrameBytesMax)
+}
+
+// partBytes is about what a part takes in memory beside its name and its value.
+const partBytes = 128
+
+// mayKeep tells whether a value may be kept under a name.
+func (s *States) mayKeep(op uint32, whole state.Ref, name []byte, value int) error {
+	more, entries := partBytes+len(name)+state.Room(value), 1
+	if s.over == nil || s.over(more, entries) == "" {
+		return nil
+	}
+	if part, ok := s.backend.FindPart(whole, name); ok && s.backend.Has(part, s.parts) {
+		more, entries = value-len(s.backend.Value(part, s.parts)), 0
+	}
+	if over := s.over(more, entries); over != "" {
+		return wrongCall(op, abi.FaultOverLimit, "%s", over)
+	}
+	return nil
 }
 
 // set changes a part; no value: it is emptied.
