@@ -138,3 +138,17 @@ func TestEndlessTimers(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 }
+
+// TestFullStateIsNotTriedAgain: a job that keeps too much without a function would do so
+// after each restart.
+func TestFullStateIsNotTriedAgain(t *testing.T) {
+	folder := sandboxed(t)
+	write(t, filepath.Join(folder, "in.ndjson"), greedyRecords(1000))
+	job := greedyJob("checkpoint: {dir: state}\n", "{from: in, key-by: [k], window: {tumbling: {size: 1h, time: processing}}, aggregate: {n: count}, limits: {entries: 500}}")
+	write(t, filepath.Join(folder, "job.yaml"), strings.Replace(job, "modules: {greedy: {file: wasm/greedy-c.wasm}}\n", "", 1))
+	o := run(t, folder, "run", "job.yaml")
+	o.expect(t, exitFailed, "step s: it keeps", "entries in one task, and its limit is 500: limits: {entries: …} of the step raises it")
+	if strings.Contains(o.stderr, "started again") {
+		t.Error(o.stderr)
+	}
+}

@@ -8,6 +8,8 @@ type Limited interface {
 	// Near tells whether an answer of so many bytes may come to a limit at all. It comes
 	// once for each frame, before anything is taken from it.
 	Near(bytes int) bool
+	// Room is what a value of so many bytes takes where it is kept.
+	Room(bytes int) int
 	// Over says what limit is passed if so many bytes are kept in addition, in so many
 	// entries, with so many timers; "": none.
 	Over(bytes, entries, timers int) string
@@ -69,7 +71,7 @@ func (c *Caller) grows(group uint32, i int, row []byte) (bytes, isNew int) {
 	if len(c.held) == 0 && len(row) > 0 {
 		isNew = 1
 	}
-	return max(0, len(row)-len(c.held)), isNew
+	return max(0, c.limited.Room(len(row))-c.limited.Room(len(c.held))), isNew
 }
 
 // firstOf is the first op of the frame that is on a group, by its place.

@@ -114,6 +114,14 @@ func (l *stateLimit) Near(bytes int) bool {
 	return l.near
 }
 
+// Room is a part of guest.Limited.
+func (l *stateLimit) Room(bytes int) int {
+	if bytes == 0 {
+		return 0
+	}
+	return state.Room(bytes)
+}
+
 // Over is a part of guest.Limited.
 func (l *stateLimit) Over(bytes, entries, timers int) string {
 	s := l.backend.Stats()

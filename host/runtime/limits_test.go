@@ -47,6 +47,9 @@ func record(k, n, t int) string { return fmt.Sprintf(`{"k":%d,"n":%d,"t":%d}`, k
 func runLimited(t *testing.T, step string, batch int, lines []string) (r limited) {
 	t.Helper()
 	text := fmt.Sprintf(limitedJob, step)
+	if strings.Contains(step, "reduce") {
+		text = strings.Replace(text, "t: BIGINT", "t: BIGINT, s: STRING", 1)
+	}
 	if strings.Contains(step, "dead-letter") {
 		text += "  failed: {from: s.failed, file: {path: failed, format: json}}\n"
 	}
@@ -140,6 +143,48 @@ func TestStateLimit(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestUndoneWritesTakeNoRoom: what a record wrote that failed is gone at once, and does
+// not stand in the way of those behind it in the frame.
+func TestUndoneWritesTakeNoRoom(t *testing.T) {
+	lines, want := greedyLines(90, 0)
+	for _, batch := range []int{1, 1000} {
+		r := runLimited(t, "{from: in, key-by: [k], process: {wasm: greedy.keep, with: {what: 7, size: 100000}}, on-fault: skip, fault-rate: 1, limits: {state: 1500000B}}", batch, lines)
+		must(t, r.err)
+		if r.out != want || r.faults != 30 || r.most.Bytes > 100_000 {
+			t.Errorf("batch %d: %d faults, %+v, out %s", batch, r.faults, r.most, r.out)
+		}
+	}
+}
+
+// TestStateLimitOfWindows: what a reduce function, or a trigger, keeps of a window
+// beyond the limit is a fault, too.
+func TestStateLimitOfWindows(t *testing.T) {
+	var lines []string
+	for i := range 60 {
+		n := 1
+		if i >= 30 {
+			n = 13
+		}
+		lines = append(lines, fmt.Sprintf(`{"k":%d,"n":%d,"t":5,"s":"short"}`, i%30, n))
+	}
+	for _, batch := range []int{1, 30, 1000} {
+		r := runLimited(t, "{from: in, key-by: [k], window: {tumbling: {size: 10ms}}, reduce: {wasm: greedy.longest, with: {n: 100000}}, on-fault: dead-letter, fault-rate: 1, limits: {state: 1MiB}}", batch, lines)
+		must(t, r.err)
+		// 8 texts of 131,072 bytes as they are in memory are the limit, so 7 and the rest fit.
+		if n := strings.Count(r.out, strings.Repeat("x", 100_000)); n != 7 || strings.Count(r.out, `"s":"short"`) != 23 || r.faults != 23 || strings.Count(r.failed, "limits: {state: …}") != 23 {
+			t.Errorf("batch %d: %d long texts, %d faults: %.500s", batch, n, r.faults, r.failed)
+		}
+	}
+	lines, _ = greedyLines(90, 0)
+	r := runLimited(t, "{from: in, key-by: [k], window: {tumbling: {size: 1h}, trigger: {wasm: greedy.again}}, aggregate: {n: count}, on-fault: dead-letter, fault-rate: 1, limits: {timers: 70}}", 1, lines)
+	must(t, r.err)
+	// Each record has a timer, and a greedy one another: the eighteenth of those is one too
+	// many. When the first seventeen are due and would set theirs again, there are 90.
+	if n := strings.Count(r.out, `"n":1,`); n != 77 || r.faults != 30 || strings.Count(r.failed, "limits: {timers: …}") != 30 {
+		t.Errorf("%d rows, %d faults: %.1000s", n, r.faults, r.failed)
 	}
 }
 

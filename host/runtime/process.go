@@ -372,6 +372,9 @@ func (o *processOperator) claim(r state.Ref) {
 // Near, Over and HasTimer implement guest.Limited.
 func (p processRole) Near(bytes int) bool { return p.o.limit.Near(bytes) }
 
+// Room is a part of it.
+func (p processRole) Room(bytes int) int { return p.o.limit.Room(bytes) }
+
 // Over is a part of it.
 func (p processRole) Over(bytes, entries, timers int) string {
 	return p.o.limit.Over(bytes, entries, timers)

@@ -8,20 +8,33 @@ typedef struct { ws_header header; ws_bigint k, n; } record;
 typedef struct { ws_header header; ws_bigint what, size; } wishes;
 typedef struct { ws_header header; ws_bigint n; } number;
 typedef struct { ws_header header; ws_string s; } text;
-enum { MAPPED = 1, SLOT, TIMERS, CHAIN, CLOCK_CHAIN, LISTED }; /* what is taken */
+enum { MAPPED = 1, SLOT, TIMERS, CHAIN, CLOCK_CHAIN, LISTED, MANY }; /* what is taken */
 enum { THE_SLOT, THE_MAP, THE_LIST };
 
 static char letters[2 * 1024 * 1024];
 static int64_t what, size;
+static void fill(void) {
+  for (uint32_t i = 0; i < sizeof letters; i++) letters[i] = 'x';
+}
 static void keep_open(ws_op *o, const wishes *p) {
   (void)o;
   what = ws_get(p, what);
   size = ws_get(p, size);
-  for (uint32_t i = 0; i < sizeof letters; i++) letters[i] = 'x';
+  fill();
 }
 static int is_greedy(const record *in) { return ws_get(in, n) >= 13; }
 
+static void put(ws_op *o, int64_t under, int64_t length) {
+  ws_scratch_end = 0;
+  number *key = ws_row(number);
+  ws_set(key, n, under);
+  text *value = ws_row(text);
+  ws_set_text(value, s, letters, (uint32_t)length);
+  ws_map_put(o, THE_MAP, key, value);
+}
+
 static void keep_on_record(ws_op *o, const record *in) {
+  if (what == MANY && !is_greedy(in)) put(o, 0, 1);
   if (is_greedy(in)) switch (what) {
     case MAPPED: case LISTED: {
       number *key = ws_row(number);
@@ -37,6 +50,7 @@ static void keep_on_record(ws_op *o, const record *in) {
       ws_set_text(value, s, letters, (uint32_t)size);
       break;
     }
+    case MANY: for (int64_t i = 1; i <= 20; i++) put(o, i, size); break;
     case TIMERS: for (int64_t i = 1; i <= size; i++) ws_set_timer(o, WS_EVENT, 1000000000000000 + ws_get(in, n) * size + i); break;
     case CHAIN: ws_set_timer(o, WS_EVENT, ws_time(o) + 1); break;
     case CLOCK_CHAIN: ws_set_timer(o, WS_PROCESSING, ws_clock(o)); break;
@@ -71,6 +85,18 @@ static void again_clear(ws_op *o) { (void)o; }
 static void again_on_merge(ws_op *o) { (void)o; }
 WS_TRIGGER(again, record)
 
+/* longest: a greedy record makes its key's text as long as it is told. */
+typedef struct { ws_header header; ws_bigint n; ws_string s; } note;
+static int64_t most;
+static void longest_open(ws_op *o, const number *p) { (void)o; most = ws_get(p, n); fill(); }
+static void longest_reduce(ws_op *o, const note *a, const note *b, note *out) {
+  (void)o;
+  ws_set(out, n, ws_get(a, n) + 1);
+  if (ws_get(b, n) >= 13) ws_set_text(out, s, letters, (uint32_t)most);
+  else ws_set_view(out, s, ws_text(b, s));
+}
+WS_REDUCE(longest, note)
+
 /* say: logs so many lines for a greedy record; burn: goes on for so many turns; grow: takes so many pages of memory. */
 static int64_t lines;
 static void say_open(ws_op *o, const number *p) { (void)o; lines = ws_get(p, n); }
@@ -87,7 +113,9 @@ static void burn_map(ws_op *o, const record *in, record *out) {
   (void)o;
   *out = *in;
   volatile int64_t turn = 0;
-  if (is_greedy(in)) while (turn < turns) turn++;
+  if (!is_greedy(in)) return;
+  ws_log(1, "burning", 7);
+  while (turn < turns) turn++;
 }
 WS_MAP(burn, record, record)
 
@@ -101,4 +129,4 @@ static void grow_map(ws_op *o, const record *in, record *out) {
 WS_MAP(grow, record, record)
 
 WS_MODULE(WS_FUNCTION_WITH(0, keep, wishes) WS_FUNCTION(1, many) WS_FUNCTION(2, again) WS_FUNCTION_WITH(3, say, number)
-  WS_FUNCTION_WITH(4, burn, number) WS_FUNCTION_WITH(5, grow, number))
+  WS_FUNCTION_WITH(4, burn, number) WS_FUNCTION_WITH(5, grow, number) WS_FUNCTION_WITH(6, longest, number))
