@@ -143,6 +143,19 @@ func (l *stateLimit) Over(bytes, entries, timers int) string {
 	return fmt.Sprintf("the step %s would keep %s in one task, and its limit is %d: %s", l.step, what, limit, raise(field))
 }
 
+// callsLimit is the limit of what host calls keep.
+type callsLimit struct{ *stateLimit }
+
+// Over implements process.Limit.
+func (l callsLimit) Over(bytes, entries int) string { return l.stateLimit.Over(bytes, entries, 0) }
+
+// Filled implements process.Limit.
+func (l callsLimit) Filled(keys int) {
+	for range keys {
+		l.fill()
+	}
+}
+
 // isFull tells that there is no room for anything more, and why.
 func (l *stateLimit) isFull() error {
 	if over := l.Over(1, 1, 1); over != "" {

@@ -364,7 +364,7 @@ func (o *processOperator) setTimer(d state.Domain, at int64, r state.Ref) {
 
 // claim says that a key is about to have something kept for it.
 func (o *processOperator) claim(r state.Ref) {
-	if o.limit.near && o.backend.TimersOf(r) == 0 && !o.states.Holds(r) {
+	if o.limit.near && o.backend.IsEmpty(r) {
 		o.limit.fill()
 	}
 }

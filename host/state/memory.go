@@ -326,7 +326,7 @@ func (m *Memory) suspect(r Ref) {
 func (m *Memory) Release() {
 	for i := 0; i < len(m.suspects); i++ { // it grows: a whole may be empty without its last part
 		r := m.suspects[i]
-		if m.isEmpty(r) {
+		if m.IsEmpty(r) {
 			m.discard(r)
 		} else {
 			m.dropTexts(r)
@@ -335,8 +335,8 @@ func (m *Memory) Release() {
 	m.suspects = m.suspects[:0]
 }
 
-// isEmpty tells that an entry is there, and that nothing needs it.
-func (m *Memory) isEmpty(r Ref) bool {
+// IsEmpty implements Backend: the entry is there, and nothing needs it.
+func (m *Memory) IsEmpty(r Ref) bool {
 	e := &m.entries[r]
 	return e.holds == live && e.count == 0 && e.used&parted == 0
 }
@@ -367,7 +367,7 @@ func (m *Memory) dropTexts(r Ref) {
 
 // Discard implements Backend.
 func (m *Memory) Discard(part Ref) {
-	if m.IsPart(part) && m.isEmpty(part) {
+	if m.IsPart(part) && m.IsEmpty(part) {
 		m.discard(part)
 	}
 }

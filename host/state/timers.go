@@ -31,9 +31,6 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 // HasTimer implements Backend.
 func (m *Memory) HasTimer(d Domain, at int64, r Ref) bool { return m.findTimer(d, at, r) != absent }
 
-// TimersOf implements Backend.
-func (m *Memory) TimersOf(r Ref) int { return int(m.entries[r].count) }
-
 const (
 	absent = -1
 	inMany = 2

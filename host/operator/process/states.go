@@ -59,7 +59,8 @@ type States struct {
 	hasOnce  bool
 	now      int64
 	of       func(op uint32) (Subject, bool)
-	over     func(bytes, entries int) string // see Bound
+	limit    Limit // nil: there is none
+	filled   int   // keys of which nothing was kept before the present frame
 	journal  []change
 	old      []byte // values in the journal
 	written  int    // bytes, in the present frame
@@ -114,9 +115,18 @@ func New(backend state.Backend, states []State, of func(op uint32) (Subject, boo
 	return s
 }
 
-// Bound gives what says which limit is passed if so many bytes are kept in addition, in
-// so many entries; "": none. What host calls would write beyond it is a fault.
-func (s *States) Bound(over func(bytes, entries int) string) { s.over = over }
+// Limit says how much may be kept.
+type Limit interface {
+	// Over says which limit is passed if so many bytes are kept in addition, in so many
+	// entries; "": none. What host calls would write beyond it is a fault.
+	Over(bytes, entries int) string
+	// Filled tells that so many keys have something kept for them of which there was
+	// nothing before.
+	Filled(keys int)
+}
+
+// Bound sets a limit to what is kept.
+func (s *States) Bound(l Limit) { s.limit = l }
 
 // SetClock tells the processing time of what is done next.
 func (s *States) SetClock(now stream.ProcTime) { s.now = int64(now) }
@@ -204,6 +214,7 @@ func (s *States) Undo() {
 			s.backend.Clear(c.part, s.parts)
 		}
 	}
+	s.filled = 0
 	s.Keep()
 }
 
@@ -215,7 +226,10 @@ func (s *States) Keep() {
 			s.backend.Discard(part)
 		}
 	}
-	s.journal, s.old, s.written = s.journal[:0], s.old[:0], 0
+	if s.filled > 0 {
+		s.limit.Filled(s.filled)
+	}
+	s.journal, s.old, s.written, s.filled = s.journal[:0], s.old[:0], 0, 0
 }
 
 // changeBytes is what a change costs beside its values.
@@ -234,15 +248,25 @@ const partBytes = 128
 
 // mayKeep tells whether a value may be kept under a name.
 func (s *States) mayKeep(op uint32, whole state.Ref, name []byte, value int) error {
-	more, entries := partBytes+len(name)+state.Room(value), 1
-	if s.over == nil || s.over(more, entries) == "" {
+	if s.limit == nil {
 		return nil
 	}
-	if part, ok := s.backend.FindPart(whole, name); ok && s.backend.Has(part, s.parts) {
-		more, entries = value-len(s.backend.Value(part, s.parts)), 0
+	more, entries := partBytes+len(name)+state.Room(value), s.filled+1
+	isFirst := s.backend.IsEmpty(whole)
+	if isFirst {
+		entries++
 	}
-	if over := s.over(more, entries); over != "" {
+	over := s.limit.Over(more, entries)
+	if over != "" {
+		if part, ok := s.backend.FindPart(whole, name); ok && s.backend.Has(part, s.parts) {
+			over = s.limit.Over(state.Room(value)-state.Room(len(s.backend.Value(part, s.parts))), 0)
+		}
+	}
+	if over != "" {
 		return wrongCall(op, abi.FaultOverLimit, "%s", over)
+	}
+	if isFirst {
+		s.filled++
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ static void keep_on_record(ws_op *o, const record *in) {
   ws_set(out, n, ws_get(in, n));
 }
 static void keep_on_timer(ws_op *o) {
+  if (what == TIMERS && ws_time(o) < 10000000000000000) ws_set_timer(o, WS_EVENT, ws_time(o) + 10000000000000000);
   if (what == CHAIN) ws_set_timer(o, WS_EVENT, ws_time(o));
   if (what == CLOCK_CHAIN) ws_set_timer(o, WS_PROCESSING, ws_time(o));
 }
@@ -71,13 +72,16 @@ static void many_assign(ws_op *o, const record *in) {
 }
 WS_ASSIGNER(many, record)
 
-/* again: sets each timer that it gets once more. A window fires at its first record. */
+/* again: sets each timer that it gets once more, which is so long before the window's end. A window fires at its first
+ * record. */
+static int64_t before;
+static void again_open(ws_op *o, const number *p) { (void)o; before = ws_get(p, n); }
 static ws_decision again_on_element(ws_op *o, const record *in) {
-  if (is_greedy(in)) ws_set_timer(o, WS_EVENT, ws_last(o) - 1);
+  if (is_greedy(in)) ws_set_timer(o, WS_EVENT, ws_last(o) - before);
   return WS_FIRE;
 }
 static ws_decision again_on_event_time(ws_op *o) {
-  if (ws_time(o) < ws_last(o)) ws_set_timer(o, WS_EVENT, ws_time(o));
+  if (ws_time(o) == ws_last(o) - before) ws_set_timer(o, WS_EVENT, ws_time(o));
   return WS_CONTINUE;
 }
 static ws_decision again_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
@@ -128,5 +132,5 @@ static void grow_map(ws_op *o, const record *in, record *out) {
 }
 WS_MAP(grow, record, record)
 
-WS_MODULE(WS_FUNCTION_WITH(0, keep, wishes) WS_FUNCTION(1, many) WS_FUNCTION(2, again) WS_FUNCTION_WITH(3, say, number)
+WS_MODULE(WS_FUNCTION_WITH(0, keep, wishes) WS_FUNCTION(1, many) WS_FUNCTION_WITH(2, again, number) WS_FUNCTION_WITH(3, say, number)
   WS_FUNCTION_WITH(4, burn, number) WS_FUNCTION_WITH(5, grow, number) WS_FUNCTION_WITH(6, longest, number))
