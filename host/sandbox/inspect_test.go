@@ -143,7 +143,9 @@ var refusals = []struct {
 	{"data count", edited(func(b *builder) { b.extra = map[byte][]byte{sectionDataCount: {1}} }), RefusedMalformed, "announces 1 data segments"},
 	{"names past the end", edited(func(b *builder) { b.custom = append(b.custom, customContent{"name", "\x01\x05\xff\xff\xff\xff\x0f"}) }),
 		RefusedTruncated, "names"},
-	{"long name", edited(func(b *builder) { b.custom = append(b.custom, names(map[uint32]string{0: strings.Repeat("x", 65_537)})) }),
+	{"long name", edited(func(b *builder) {
+		b.custom = append(b.custom, names(map[uint32]string{0: strings.Repeat("x", 65_537)}))
+	}),
 		RefusedLimit, "the name of a function or local takes 65540 bytes; the limit is 65536"},
 	{"names twice", edited(func(b *builder) { b.custom = append(b.custom, customContent{"name", ""}, customContent{"name", ""}) }), RefusedMalformed, "two sections"},
 	{"name not UTF-8", edited(func(b *builder) { b.exports[0].name = "\xff" }), RefusedMalformed, "not UTF-8"},
