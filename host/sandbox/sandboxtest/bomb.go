@@ -49,7 +49,7 @@ func manifest() []byte {
 	schema := &abi.Schema{Fields: []*abi.Field{{Name: "n", Type: "BIGINT"}}}
 	content, err := proto.Marshal(&abi.Manifest{Functions: []*abi.Function{{Name: "f", Role: abi.RoleFilter, Input: schema}}})
 	if err != nil {
-		panic(err)
+		panic(err) // a manifest of constants can be written
 	}
 	return content
 }
