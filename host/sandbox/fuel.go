@@ -73,7 +73,7 @@ func (i *Instance) charge(fuel int64) {
 	}
 	left := i.meters.left() - fuel
 	i.meters.fuel.Set(uint64(left))
-	if left < 0 {
+	if left < 0 && i.running { // else nobody would catch it: what a call left unsaid is logged behind it
 		panic(&stop{abi.FaultOutOfFuel, i.outOfFuelText()})
 	}
 }

@@ -46,13 +46,14 @@ type Instance struct {
 	// The frame of the last In.
 	pointer, size uint32
 
-	closed bool
-	busy   bool
-	used   bool   // a call has ended: with FreshInstance, the next starts anew
-	cause  *Fault // why the instance is dead, or nil
-	opened []opening
-	ops    int        // of the next frame; 0: not told
-	states StateCalls // nil: the function has none
+	closed  bool
+	busy    bool
+	running bool   // the guest's code runs, or what it called
+	used    bool   // a call has ended: with FreshInstance, the next starts anew
+	cause   *Fault // why the instance is dead, or nil
+	opened  []opening
+	ops     int        // of the next frame; 0: not told
+	states  StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
 	random  uint64
@@ -105,7 +106,9 @@ func (i *Instance) enter(f api.Function, stack []uint64, entry string, function 
 	i.stderr = i.stderr[:0]
 	i.busy = true
 	i.refuel(entry)
+	i.running = true
 	err := f.CallWithStack(i.ctx, stack)
+	i.running = false
 	switch {
 	case err != nil:
 		err = i.fault(entry, function, err)
