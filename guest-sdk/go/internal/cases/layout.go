@@ -117,7 +117,7 @@ func (l layout) frame(steps []step) Frame {
 			op.arg = at[s.second[0]]
 		}
 		ops = append(ops, op)
-		out.Ops, out.Owners = append(out.Ops, s.text), append(out.Owners, s.owner)
+		out.Ops, out.Owners, out.Lines = append(out.Ops, s.text), append(out.Owners, s.owner), append(out.Lines, s.line)
 		out.Effects = append(out.Effects, effectsOf(i, s.effects)...)
 	}
 	a.placeRowsOf(steps)
@@ -134,7 +134,7 @@ func (l layout) frame(steps []step) Frame {
 	if !l.hasCalls() {
 		out.Owners = nil
 	}
-	out.Frame, out.Line = a.frame(ops, len(out.Cells)), steps[0].line
+	out.Frame = a.frame(ops, len(out.Cells))
 	return out
 }
 
