@@ -107,6 +107,7 @@ func (l layout) frame(steps []step) Frame {
 	var ops []opFields
 	for i := range steps {
 		s := &steps[i]
+		out.Lines = append(out.Lines, s.line)
 		op := opFields{kind: s.kind, slot: noSlot, row: a.row(s.row)}
 		if len(s.cells) > 0 {
 			op.slot = at[s.cells[0]]
@@ -115,7 +116,7 @@ func (l layout) frame(steps []step) Frame {
 			op.arg = at[s.second[0]]
 		}
 		ops = append(ops, op)
-		out.Ops, out.Owners, out.Lines = append(out.Ops, s.text), append(out.Owners, s.owner), append(out.Lines, s.line)
+		out.Ops, out.Owners = append(out.Ops, s.text), append(out.Owners, s.owner)
 		out.Effects = append(out.Effects, effectsOf(i, s.effects)...)
 	}
 	a.placeRowsOf(steps)

@@ -27,20 +27,20 @@ func (s *store) bindTo(of *base, name string, index int, key, value Columns) {
 }
 
 func (s *store) put(o *Op, key []byte, value Row) {
-	o.declares(s.of, s.name)
+	o.checkState(s.of, s.name)
 	s.valueBytes = s.value.appendRow(s.valueBytes[:0], value)
 	raw.StatePut(o.index, s.index, key, s.valueBytes)
 }
 
 // remove removes an entry; without a key all.
 func (s *store) remove(o *Op, key []byte) {
-	o.declares(s.of, s.name)
+	o.checkState(s.of, s.name)
 	raw.StateDelete(o.index, s.index, key)
 }
 
 // bytesOf are a key's.
 func (s *store) bytesOf(o *Op, key Row) []byte {
-	o.declares(s.of, s.name)
+	o.checkState(s.of, s.name)
 	s.keyBytes = s.key.appendRow(s.keyBytes[:0], key)
 	return s.keyBytes
 }
@@ -55,7 +55,9 @@ const scanBytes = 4 << 10
 
 // scan yields entries until there are no more, or enough.
 func (s *store) scan(o *Op, yield func(key, value []byte) bool) {
-	o.declares(s.of, s.name)
+	if raw.Checked {
+		o.checkState(s.of, s.name)
+	}
 	for len(s.scans) <= s.depth {
 		s.scans = append(s.scans, make([]byte, scanBytes))
 	}
@@ -121,6 +123,7 @@ func (s *ListState) Clear(o *Op) { s.remove(o, nil) }
 
 // All are the rows in order, each good until the next one.
 func (s *ListState) All(o *Op) iter.Seq[Row] {
+	o.checkState(s.of, s.name)
 	return func(yield func(Row) bool) {
 		s.scan(o, func(_, value []byte) bool { return yield(rowOf(value, s.value, false)) })
 	}
@@ -182,6 +185,7 @@ func (s *MapState) Clear(o *Op) { s.remove(o, nil) }
 
 // All are keys and values in the order of the keys' bytes, each pair good until the next one.
 func (s *MapState) All(o *Op) iter.Seq2[Row, Row] {
+	o.checkState(s.of, s.name)
 	return func(yield func(Row, Row) bool) {
 		s.scan(o, func(key, value []byte) bool {
 			return yield(rowOf(key, s.store.key, false), rowOf(value, s.value, false))

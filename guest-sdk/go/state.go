@@ -95,8 +95,8 @@ func (s *ValueState) describe(text []byte) []byte {
 	return append(s.TTL.describe(s.schema.describe(text, "value")), '}')
 }
 
-// declares ends a call in which a state is used that is not the function's: its slot would be another state's.
-func (o *Op) declares(of *base, name string) {
+// checkState ends a call in which a state is used that is not the function's: its slot would be another state's.
+func (o *Op) checkState(of *base, name string) {
 	if of != o.of {
 		o.of.lacksState(name)
 	}
@@ -107,7 +107,7 @@ const absent = 3
 
 // Get returns the row, or one that IsMissing if it holds none.
 func (s *ValueState) Get(o *Op) Row {
-	o.declares(s.of, s.Name)
+	o.checkState(s.of, s.Name)
 	if s.TTL.OnRead || s.TTL.SeenOnce {
 		o.touches |= 1 << s.slot
 	}
@@ -131,7 +131,7 @@ func (s *ValueState) at(o *Op, slot uint32) Row {
 
 // Edit returns the row to be changed: zeros without nulls, if it held none.
 func (s *ValueState) Edit(o *Op) Row {
-	o.declares(s.of, s.Name)
+	o.checkState(s.of, s.Name)
 	return Row{base: o.edit(o.slot+s.slot, s.schema), checks: allow(s.schema, true)}
 }
 
@@ -149,7 +149,7 @@ func (o *Op) edit(slot uint32, s *schema) unsafe.Pointer {
 
 // Clear has it hold none.
 func (s *ValueState) Clear(o *Op) {
-	o.declares(s.of, s.Name)
+	o.checkState(s.of, s.Name)
 	slot := o.slot + s.slot
 	if o.stride == 0 {
 		guest.slots[slot].state = slotCleared
@@ -162,7 +162,7 @@ func (s *ValueState) Clear(o *Op) {
 
 // Merged returns what the state of merged window i held: of OnMerge, which has Len of them.
 func (s *ValueState) Merged(o *Op, i int) Row {
-	o.declares(s.of, s.Name)
+	o.checkState(s.of, s.Name)
 	if uint(i) >= uint(o.Len()) {
 		o.of.lacks("merged window", i, o.Len())
 	}
