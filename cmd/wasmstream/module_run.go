@@ -43,7 +43,7 @@ func (c *InspectCommand) costs(e *Env, path string) (found *runCosts, err error)
 	}
 	var errs []error
 	for i := range module.Manifest().GetFunctions() {
-		cost, err := conformance.Costs(module, i, suite, conformance.CostOptions{Now: monotonic()})
+		cost, err := conformance.Costs(module, i, suite, monotonic())
 		if err != nil {
 			return found, &exitError{exitBadInput, &fileError{path, err}}
 		}

@@ -66,27 +66,25 @@ type TogetherCost struct {
 	Nanos  float64 `json:"time_ns"`
 }
 
-// CostOptions say how costs are found out.
-type CostOptions struct {
-	Now    func() time.Duration // a monotonic clock
-	Rounds int                  // how often everything is played; 0 means 5
-}
-
-const roundsDefault = 5
+// Everything is played often enough that a median says something: until so many ops were
+// asked alone, but at least, and at most, so often.
+const (
+	aloneMin  = 500
+	roundsMin = 5
+	roundsMax = 100
+)
 
 // Costs plays a function's cases, or what is generated for it, without a look at whether
-// the answers are right. An error is the host's, or that of the cases.
-func Costs(m Module, function int, s *Suite, o CostOptions) (*Cost, error) {
+// the answers are right. now is a monotonic clock. An error is the host's, or that of the
+// cases.
+func Costs(m Module, function int, s *Suite, now func() time.Duration) (*Cost, error) {
 	f := m.Manifest().GetFunctions()[function]
-	r := &costing{module: m, function: f, index: uint32(function), options: o, cost: &Cost{Function: f.GetName(), Role: f.GetRole(), Ops: []OpCost{}}}
+	r := &costing{module: m, function: f, index: uint32(function), now: now, cost: &Cost{Function: f.GetName(), Role: f.GetRole(), Ops: []OpCost{}}}
 	vectors, err := r.vectors(s)
 	if err != nil {
 		return nil, fmt.Errorf("function %s: %w", f.GetName(), err)
 	}
-	if r.options.Rounds == 0 {
-		r.options.Rounds = roundsDefault
-	}
-	for range r.options.Rounds {
+	for round := 0; round < roundsMin || round < roundsMax && r.asked < aloneMin; round++ {
 		for _, v := range vectors {
 			if err := r.play(v); err != nil {
 				return nil, err
@@ -106,13 +104,14 @@ type costing struct {
 	module   Module
 	function *abi.Function
 	index    uint32
-	options  CostOptions
+	now      func() time.Duration
 	cost     *Cost
 
 	starts   []time.Duration
 	openings []Spent
 	kinds    []string
 	alone    map[string][]sample
+	asked    int // alone
 	together struct {
 		opsMax, ops int
 		spent       Spent
@@ -174,13 +173,13 @@ func (r *costing) play(v *conform.Vector) (err error) {
 	if err != nil {
 		return err
 	}
-	began := r.options.Now()
+	began := r.now()
 	instance, err := r.module.New()
 	if err != nil {
 		r.cost.Problem = "no instance could be made: " + err.Error()
 		return nil
 	}
-	r.starts = append(r.starts, r.options.Now()-began)
+	r.starts = append(r.starts, r.now()-began)
 	defer func() { err = errors.Join(err, instance.Close()) }()
 	instance.CallStates(states)
 	g := &costed{player: player{i: instance, index: r.index, states: states}, r: r}
@@ -232,9 +231,9 @@ func (g *costed) Perform(function uint32, frame []byte, owners []int) (effects, 
 		fueled.Ops(int(h.Ops))
 	}
 	isOpening := !g.opened
-	began := g.r.options.Now()
+	began := g.r.now()
 	effects, after, err = g.player.Perform(function, frame, owners)
-	spent := Spent{Time: g.r.options.Now() - began}
+	spent := Spent{Time: g.r.now() - began}
 	if counts {
 		spent.Fuel = fueled.Fuel()
 	}
@@ -274,6 +273,7 @@ func (r *costing) note(h *abi.Header, frame []byte, isOpening bool, s sample) {
 			r.kinds = append(r.kinds, kind)
 		}
 		r.alone[kind] = append(r.alone[kind], s)
+		r.asked++
 	default:
 		t := &r.together
 		t.opsMax = max(t.opsMax, int(h.Ops))

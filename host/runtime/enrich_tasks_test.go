@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/guest/guesttest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -147,6 +148,15 @@ sinks:
 	}
 	for e.drive(); len(e.asker.held) > 0; e.drive() {
 		e.asker.answer(r.IntN(len(e.asker.held)))
+	}
+	working := func(tasks []*guesttest.Instance) (n int) {
+		for _, g := range tasks {
+			n += min(1, g.Ops-1) // the opening is an op too
+		}
+		return n
+	}
+	if before, behind := working(e.tasks[:4]), working(e.tasks[4:]); before < 2 || behind != before {
+		t.Errorf("%d tasks of the first step were asked, and %d of the second", before, behind)
 	}
 	got := map[string][]string{}
 	for _, row := range e.rows() {
