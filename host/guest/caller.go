@@ -57,6 +57,12 @@ type Fueled interface {
 	Fuel() int64
 }
 
+// Watching is an Instance that is told of each op that is found at fault.
+type Watching interface {
+	// Faulted comes before the role's Fault.
+	Faulted(kind abi.FaultKind)
+}
+
 // frameFuel is what a frame is to cost: about a millisecond.
 const frameFuel = 2_000_000
 
@@ -398,6 +404,9 @@ func (c *Caller) run(from, to int) error {
 		}
 	}
 	if to-from == 1 {
+		if w, ok := c.instance.(Watching); ok {
+			w.Faulted(KindOf(err))
+		}
 		return c.role.Fault(from, err)
 	}
 	if err := c.run(from, middle); err != nil {

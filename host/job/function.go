@@ -367,7 +367,7 @@ func (b *builder) bindStates(f *Function, declared *abi.Function, n *node, at st
 			sound = sound && state.Key != nil
 		}
 		if text := s.GetTtl(); text != "" {
-			ms, message := parseDuration(text)
+			ms, message := stream.ParseDuration(text)
 			if message == "" && ms <= 0 {
 				message = "must be positive"
 			}

@@ -248,7 +248,7 @@ type Step struct {
 	Name         string         // its uid in checkpoints
 	From         []StreamRef    // nil for a step with two sides
 	Input        *stream.Schema // of each stream in From; nil for a step with two sides
-	KeyBy        []int          // columns of Input; nil unless Window or Process
+	KeyBy        []int          // columns of Input; nil unless Window, Process or a keyed Enrich
 	Window       *Window
 	WindowJoin   *WindowJoin
 	CoGroup      *CoGroup

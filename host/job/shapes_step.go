@@ -9,7 +9,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "map", doc: "A Wasm function that makes one row of each record.", shape: wasmShape},
 	{name: "filter", doc: "A Wasm function that keeps a record or drops it.", shape: wasmShape},
 	{name: "flat-map", doc: "A Wasm function that makes any number of rows of each record.", shape: wasmShape},
-	{name: "key-by", doc: "The columns that records are grouped by, or a Wasm function of the role key that computes them.", shape: keyShape},
+	{name: "key-by", doc: "The columns that records are grouped by, or a Wasm function of the role key that computes them. Of an enrich: those of which records with equal values keep their order.", shape: keyShape},
 	{name: "window", doc: "Group a key's records; needs key-by and aggregate, or window-join.", shape: windowShape},
 	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
 	{name: "reduce", doc: "Instead of aggregate: a function that makes one record of two; the result is a record.", shape: wasmShape},

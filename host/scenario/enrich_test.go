@@ -22,6 +22,9 @@ func TestEnrichScenarios(t *testing.T) {
 			}
 			for _, batch := range []int{0, 1, 4096} {
 				for _, parallelism := range []int{1, 4} {
+					if parallelism > 1 && strings.Contains(path, "watermarks") {
+						continue // what one task holds back behind a watermark another does not, as in Flink
+					}
 					o := options()
 					o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
 					if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
