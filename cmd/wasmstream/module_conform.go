@@ -45,12 +45,12 @@ func (m testModule) New() (conformance.Instance, error) {
 
 // Run plays all suites of which the module has a function.
 func (c *ConformCommand) Run(e *Env) (err error) {
-	module, closeAll, err := c.load(e)
+	module, closeAll, err := loadModule(e, c.File, c.options(e))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	suites, err := c.suites(module.Manifest())
+	suites, err := suitesOf(c.Cases, module.Manifest())
 	if err != nil {
 		return err
 	}
@@ -102,36 +102,41 @@ func (c *ConformCommand) choose(suites []conformance.Suite, m *abi.Manifest) ([]
 	return nil, fmt.Errorf("there is no suite %q; there are %s", c.Suite, strings.Join(names, ", "))
 }
 
-// suites are the conformance suite, or what the cases say.
-func (c *ConformCommand) suites(m *abi.Manifest) ([]conformance.Suite, error) {
-	if c.Cases == "" {
+// suitesOf are the conformance suite, or what the cases say.
+func suitesOf(path string, m *abi.Manifest) ([]conformance.Suite, error) {
+	if path == "" {
 		return conformance.Suites(abi.Vectors, "next/vectors")
 	}
-	text, err := os.ReadFile(c.Cases)
-	if err != nil {
-		return nil, &exitError{exitBadInput, err}
-	}
-	suite, err := conformance.OfCases(filepath.Base(c.Cases), m, text)
-	if err != nil {
-		return nil, &exitError{exitBadInput, &fileError{c.Cases, err}}
-	}
-	return []conformance.Suite{suite}, nil
+	suite, err := suiteOf(path, m)
+	return []conformance.Suite{suite}, err
 }
 
-// load reads and compiles the module; closeAll gives back what it holds.
-func (c *ConformCommand) load(e *Env) (m testModule, closeAll func() error, err error) {
-	wasm, err := readModule(c.File)
+func suiteOf(path string, m *abi.Manifest) (conformance.Suite, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return m, nil, &exitError{exitBadInput, &fileError{c.File, err}}
+		return conformance.Suite{}, &exitError{exitBadInput, &fileError{path, notThere(err, path)}}
 	}
-	engine, err := sandbox.NewEngine(e.Context, c.options(e))
+	suite, err := conformance.OfCases(filepath.Base(path), m, text)
+	if err != nil {
+		return suite, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	return suite, nil
+}
+
+// loadModule reads and compiles a module; closeAll gives back what it holds.
+func loadModule(e *Env, path string, o sandbox.Options) (m testModule, closeAll func() error, err error) {
+	wasm, err := readModule(path)
+	if err != nil {
+		return m, nil, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	engine, err := sandbox.NewEngine(e.Context, o)
 	if err != nil {
 		return m, nil, err
 	}
-	module, err := engine.Load(e.Context, strings.TrimSuffix(filepath.Base(c.File), ".wasm"), wasm)
+	module, err := engine.Load(e.Context, strings.TrimSuffix(filepath.Base(path), ".wasm"), wasm)
 	var refused *sandbox.RefusedError
 	if errors.As(err, &refused) {
-		err = &exitError{exitRefused, &fileError{c.File, errors.New("refused: " + refused.Reason)}}
+		err = &exitError{exitRefused, &fileError{path, errors.New("refused: " + refused.Reason)}}
 	}
 	if err != nil {
 		return m, nil, errors.Join(err, engine.Close())
@@ -152,9 +157,17 @@ func (f *conformity) add(r *conformance.Report) {
 	}
 }
 
-// tell is the outcome for people. Texts of the module may be hostile.
+// tell is the outcome for people. Texts of the module may be hostile. A line of cases that fails in several ways is told
+// once.
 func (f *conformity) tell(w io.Writer) {
+	told := map[string]bool{}
 	for _, r := range f.Failures {
+		if line, _, ofCases := strings.Cut(r.Op, ": "); ofCases && strings.HasPrefix(line, "line ") {
+			if told[line] {
+				continue
+			}
+			told[line] = true
+		}
 		fmt.Fprintf(w, "FAILED  %s (%s)", r.Function, r.Role)
 		if r.Case != "" {
 			fmt.Fprintf(w, ": %s", r.Case)
