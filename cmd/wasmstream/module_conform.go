@@ -17,7 +17,8 @@ import (
 // ConformCommand plays the conformance suite on a module.
 type ConformCommand struct {
 	File  string `arg:"" help:"A file of Wasm that has functions of the suite: see udfs/README.md." placeholder:"FILE"`
-	Cases string `help:"Cases of the module's own functions, to be played instead of the suite." placeholder:"CASES.txt"`
+	Cases string `help:"Cases of the module's own functions, to be played instead of the suite." placeholder:"CASES.txt" xor:"suite"`
+	Suite string `help:"The suite to play, if the module has functions of several." placeholder:"NAME" xor:"suite"`
 	JSON  bool   `name:"json" help:"Print one JSON object."`
 	SandboxFlags
 }
@@ -60,7 +61,11 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 			offered = append(offered, f.GetName())
 		}
 	}
-	for _, s := range conformance.Choose(suites, module.Manifest()) {
+	chosen, err := c.choose(suites, module.Manifest())
+	if err != nil {
+		return &exitError{exitBadInput, &fileError{c.File, err}}
+	}
+	for _, s := range chosen {
 		report, err := s.Run(module)
 		if err != nil {
 			return &fileError{c.File, err}
@@ -80,6 +85,21 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 		return &exitError{exitFailed, nil}
 	}
 	return err
+}
+
+// choose are the suites that are played.
+func (c *ConformCommand) choose(suites []conformance.Suite, m *abi.Manifest) ([]conformance.Suite, error) {
+	if c.Suite == "" {
+		return conformance.Choose(suites, m)
+	}
+	var names []string
+	for _, s := range suites {
+		if s.Name == c.Suite {
+			return []conformance.Suite{s}, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("there is no suite %q; there are %s", c.Suite, strings.Join(names, ", "))
 }
 
 // suitesOf are the conformance suite, or what the cases say.

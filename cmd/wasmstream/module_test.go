@@ -259,6 +259,9 @@ func TestModuleConform(t *testing.T) {
 	}
 	run(t, ".", "module", "conform", wasmFile("count-c")).expect(t, exitBadInput, "it has no function of the suites: they are delays, ")
 	run(t, ".", "module", "conform", wasmFile("misbehaving-version")).expect(t, exitRefused, "refused: ")
+	run(t, ".", "module", "conform", "--suite", "delays", wasmFile("delays-c")).expect(t, exitOK)
+	run(t, ".", "module", "conform", "--suite", "roles", wasmFile("delays-c")).expect(t, exitBadInput, "it has no function of the suites: they are ")
+	run(t, ".", "module", "conform", "--suite", "delay", wasmFile("delays-c")).expect(t, exitBadInput, `there is no suite "delay"; there are delays, `)
 	run(t, ".", "module", "conform", "nowhere.wasm").expect(t, exitBadInput, "there is no such file")
 }
 

@@ -109,21 +109,6 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// A module is for the suite whose functions it has, not for one that has another function
-// of a name.
-func TestChoose(t *testing.T) {
-	all := suites(t)
-	for module, want := range map[string]string{"roles-c": "roles", "twins-c": "twins", "delays-c": "delays", "count-c": ""} {
-		var names []string
-		for _, s := range conformance.Choose(all, load(t, filepath.Join(wasmDir, module+".wasm")).Manifest()) {
-			names = append(names, s.Name)
-		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s is for %q, want %q", module, got, want)
-		}
-	}
-}
-
 // Modules that do wrong fail the suite that they would be for.
 func TestBadModulesFail(t *testing.T) {
 	text, err := abi.Vectors.ReadFile("next/vectors/delays.json")

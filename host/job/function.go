@@ -44,6 +44,10 @@ func (b *builder) function(p *producer, c call) *Function {
 		return nil
 	}
 	f := &Function{Module: m, Name: declared.GetName(), Index: index, Role: declared.GetRole()}
+	f.Limits = &b.job.Limits
+	if p.step != nil {
+		f.Limits = &p.step.Limits
+	}
 	f.Merges, f.ProcessingTime = declared.GetMerges(), declared.GetProcessingTime()
 	sound := b.bindStates(f, declared, n, at)
 	sound = b.bindInputs(p, f, declared, c, n, at) && sound

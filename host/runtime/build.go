@@ -322,6 +322,7 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 		if err := b.restoreState(s, keeper); err != nil {
 			return err
 		}
+		keeper.limit.on(keeper.backend)
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
 		if o, ok := op.(interface{ failures() *faults }); ok {
 			t.faults = o.failures()
