@@ -157,9 +157,17 @@ func (f *conformity) add(r *conformance.Report) {
 	}
 }
 
-// tell is the outcome for people. Texts of the module may be hostile.
+// tell is the outcome for people. Texts of the module may be hostile. A line of cases that fails in several ways is told
+// once.
 func (f *conformity) tell(w io.Writer) {
+	told := map[string]bool{}
 	for _, r := range f.Failures {
+		if line, _, ofCases := strings.Cut(r.Op, ": "); ofCases && strings.HasPrefix(line, "line ") {
+			if told[line] {
+				continue
+			}
+			told[line] = true
+		}
 		fmt.Fprintf(w, "FAILED  %s (%s)", r.Function, r.Role)
 		if r.Case != "" {
 			fmt.Fprintf(w, ": %s", r.Case)

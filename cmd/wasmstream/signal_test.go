@@ -127,21 +127,7 @@ func TestASignalAgainKills(t *testing.T) {
 	}
 	write(t, filepath.Join(folder, "job.yaml"), base)
 	cmd := command(ctx, folder, "run", "job.yaml")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var told []byte
-	for buffer := make([]byte, 1024); !bytes.Contains(told, []byte("job started")); {
-		n, err := stderr.Read(buffer)
-		if err != nil {
-			t.Fatalf("%v after %s", err, told)
-		}
-		told = append(told, buffer[:n]...)
-	}
+	startUntil(t, cmd, "job started")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -215,7 +215,7 @@ func TestProblemsAreTold(t *testing.T) {
 	v.Frames[1].Effects = effects
 	m := load(t, filepath.Join(wasmDir, "delays-c.wasm"))
 	r := runSuite(t, &s, m).Results[0]
-	const want = "the answer must be: for op 2 emit to output 0, (flights 1, delay_sum 8, delay_max 7); it is: for op 2 emit to output 0, (flights 1, delay_sum 7, delay_max 7)"
+	const want = "the answer must be: for op 2 emit to output 0, (flights 1, delay_sum 8, delay_max 7); it is: for op 2 emit to output 0, (flights 1, delay_sum 7, delay_max 7): column delay_sum is 7, not 8"
 	if r.Frame != 1 || r.Op != "result 0" || r.Problem != want {
 		t.Errorf("got %+v", r)
 	}
