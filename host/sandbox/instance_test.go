@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental"
 
@@ -136,6 +137,26 @@ func TestBacktraceNamesFunctions(t *testing.T) {
 	}
 }
 
+// TestBacktraceIsBounded: names are the guest's, and may be long or harm a terminal.
+func TestBacktraceIsBounded(t *testing.T) {
+	found := 0
+	for _, b := range shownNames() {
+		if b.fault == 0 {
+			continue
+		}
+		_, err := instantiate(t, load(t, Options{}, b.builder.bytes())).run(8)
+		f := asFault(t, err)
+		all := strings.Join(f.Backtrace, "")
+		if len(f.Backtrace) == 0 || len(all) > len(f.Backtrace)*4*backtraceLineBytesMax || strings.IndexFunc(all, unprintable) >= 0 || !utf8.ValidString(all) {
+			t.Errorf("%s: %d lines of %d bytes: %.300q", b.name, len(f.Backtrace), len(all), f.Backtrace)
+		}
+		found++
+	}
+	if found < 2 {
+		t.Errorf("%d backtraces", found)
+	}
+}
+
 func TestTooLargeLeavesTheInstanceAlive(t *testing.T) {
 	// In refuses what is over 100 bytes; Call refuses function 1 by the ABI's answer.
 	in := code(opLocalGet, 0, i32(100), 0x4b /* i32.gt_u */, opIf, void, i32(0), opReturn, opEnd, i32(framePointer))
@@ -171,6 +192,34 @@ func TestMemoryGrowsInsideCalls(t *testing.T) {
 	t.Run("moving", func(t *testing.T) {
 		checkGrowing(t, func(uint64, uint64) experimental.LinearMemory { return &heapMemory{} })
 	})
+}
+
+// TestMemoryOfOneInstance: an instance may have less memory than others of its module, and
+// one that has too little for the module to begin with there is not.
+func TestMemoryOfOneInstance(t *testing.T) {
+	for name, allocate := range map[string]experimental.MemoryAllocatorFunc{
+		"reserved": allocateMemory, "moving": func(uint64, uint64) experimental.LinearMemory { return &heapMemory{} },
+	} {
+		b := guestThat(code(growing, growing, growing, i32(framePointer)), code(effectsAt(effectsPointer, 16)))
+		b.pages = []uint32{2, 60_000}
+		m := load(t, Options{MemoryPagesMax: 100}, b.bytes())
+		m.allocate = allocate
+		for pages, want := range map[uint32]int{0: 5, 2: 2, 4: 4, 1000: 5} {
+			g, err := m.Instantiate(context.Background(), InstanceOptions{MemoryPagesMax: pages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (&guest{Instance: g}).run(16); err != nil || g.MemoryBytes() != want*pageBytes {
+				t.Errorf("%s, at most %d pages: %d bytes, want %d pages; %v", name, pages, g.MemoryBytes(), want, err)
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := m.Instantiate(context.Background(), InstanceOptions{MemoryPagesMax: 1}); err == nil || !strings.Contains(err.Error(), "needs 128 KiB of memory at least, and an instance may have 64: limits: {memory: …}") {
+			t.Errorf("%s, too little to begin: %v", name, err)
+		}
+	}
 }
 
 func checkGrowing(t *testing.T, allocate experimental.MemoryAllocatorFunc) {
