@@ -110,8 +110,8 @@ type Trigger struct {
 	OnElement func(o *Op, in Row) Decision
 	// OnEventTime and OnProcessingTime are for timers that are due, whoever set them. Optional.
 	OnEventTime, OnProcessingTime func(o *Op) Decision
-	// OnMerge takes in the states of windows that became this one: ValueState.Merged. Without it the trigger does not do
-	// for windows that merge.
+	// OnMerge takes in the states of windows that became this one: ValueState.Merged, ListState.Merge, MapState.Merged.
+	// Without it the trigger does not do for windows that merge.
 	OnMerge func(o *Op)
 	// Clear deletes what timers the trigger set, when the window is over. Optional.
 	Clear func(o *Op)
