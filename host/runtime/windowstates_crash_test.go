@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -83,9 +84,11 @@ func TestWindowStatesCrashes(t *testing.T) {
 		}
 		plan := parsePlan(t, windowStatesJob, "../../testdata/wasm")
 		plan.Parallelism = 1 + r.IntN(4)
-		if err := w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often}); err != nil {
+		last := life{order: r.Uint64(), every: 2, piece: 2, merge: often}
+		if err := w.live(t, plan, &last); err != nil {
 			t.Errorf("after three crashes: %v", err)
 		}
+		checkKept(t, &last, want["recalled"])
 		if w.check(t, want); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -93,5 +96,24 @@ func TestWindowStatesCrashes(t *testing.T) {
 	}
 	if t.Logf("%d lives went on from merged files", resumed); resumed < 20 {
 		t.Errorf("only %d lives went on from merged files", resumed)
+	}
+}
+
+// checkKept: when all windows are over, states of keys are all that is left: an entry
+// for each key, and for each of its windows an element of a list and one of a map.
+func checkKept(t *testing.T, l *life, recalled []string) {
+	t.Helper()
+	if l.job == nil {
+		return // the life before had come to the end
+	}
+	want := map[string]int{"recalled": crashKeys + 2*len(recalled), "sessions": 0}
+	got := map[string]int{}
+	for _, task := range l.job.Metrics().Tasks {
+		if task.State != nil {
+			got[task.Name] += task.State.Entries
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("at the end there are entries %v, want %v", got, want)
 	}
 }

@@ -52,7 +52,7 @@ WS_APPLY(recall, number)
 
 /* lately: of each result of an aggregate what states have whose time to live is 100 ms: the result before it (a value), how
  * many results there were (a list), which of its kind it is (a map whose entries live on as they are read), and the results
- * that are seen once when they are over (a list and a value). */
+ * that are seen once when they are over (a list and a value). A result of 0 is kept in no value. */
 typedef struct { ws_header header; ws_bigint v, last, recent, same, once, final; } late;
 enum { LATELY_RECENT, LATELY_SAME, LATELY_ONCE };
 enum { LATELY_LAST, LATELY_FINAL };
@@ -78,6 +78,7 @@ static void lately_apply(ws_op *o, const number *in) {
   ws_list_add(o, LATELY_RECENT, value);
   ws_list_add(o, LATELY_ONCE, value);
   ws_touch(o, LATELY_FINAL);
+  if (ws_get(in, v) == 0) return;
   ws_set(ws_replace(o, LATELY_LAST, number), v, ws_get(in, v));
   ws_set(ws_replace(o, LATELY_FINAL, number), v, ws_get(in, v));
 }
@@ -135,4 +136,23 @@ static void distinct_on_merge(ws_op *o) {
 static void distinct_clear(ws_op *o) { ws_delete_timer(o, WS_EVENT, ws_last(o)); }
 WS_TRIGGER(distinct, number)
 
-WS_MODULE(WS_FUNCTION(0, recall) WS_FUNCTION(1, lately) WS_FUNCTION_WITH(2, distinct, width))
+/* again: fires at an even record that finds nothing that an odd one has left behind (a value that lives for 100 ms and is seen
+ * once when it is over). */
+static ws_decision again_on_element(ws_op *o, const number *in) {
+  int found = ws_state(o, 0, number) != 0;
+  ws_touch(o, 0);
+  if (ws_get(in, v) & 1) ws_set(ws_replace(o, 0, number), v, ws_get(in, v));
+  return found || ws_get(in, v) & 1 ? WS_CONTINUE : WS_FIRE;
+}
+static ws_decision again_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+static ws_decision again_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+static void again_on_merge(ws_op *o) {
+  for (uint32_t w = 0; w < ws_count(o); w++) {
+    const number *was = ws_merged(o, w, 0, number);
+    if (was) ws_set(ws_replace(o, 0, number), v, ws_get(was, v));
+  }
+}
+static void again_clear(ws_op *o) { (void)o; }
+WS_TRIGGER(again, number)
+
+WS_MODULE(WS_FUNCTION(0, recall) WS_FUNCTION(1, lately) WS_FUNCTION_WITH(2, distinct, width) WS_FUNCTION(3, again))
