@@ -46,7 +46,7 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	o.phases = &phases{}
 	if f := fns.Assigner; f != nil {
-		a := &assigner{inputs: functionInputsOf(f, sides...)}
+		a := &assigner{function: f, inputs: functionInputsOf(f, sides...)}
 		a.fault = o.faultOf(f, &a.caller)
 		if a.caller, err = b.caller(f, a); err != nil {
 			return err
@@ -54,7 +54,10 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 		o.phases.assigner = a
 	}
 	if f := fns.Trigger; f != nil {
-		t := &trigger{windowStates: windowStatesOf(f), function: f, inputs: functionInputsOf(f, sides...)}
+		t := &trigger{
+			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls},
+			inputs: functionInputsOf(f, sides...),
+		}
 		t.fault = o.faultOf(f, &t.caller)
 		if t.instance, err = b.instance(f); err != nil {
 			return err
@@ -87,9 +90,10 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 // state is made already.
 func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job.Function, op abi.OpKind, in ...*stream.Schema) (*windowFunction, error) {
 	w := &windowFunction{
-		emitter:      emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
-		windowStates: windowStatesOf(f),
-		backend:      o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
+		emitter:       emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
+		windowStates:  windowStatesOf(f),
+		withoutTimers: withoutTimers{o.limit},
+		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
 		groups: map[uint32]state.Ref{}, inFrame: map[state.Ref]uint32{}, over: map[uint32]bool{},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
@@ -99,7 +103,7 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 	if err != nil {
 		return nil, err
 	}
-	if err := w.keepIn(o.backend, [stateScopes]state.Cell{windowStatesCell, keyStatesCell}, applyParts, instance, f, w.subject); err != nil {
+	if err := w.keepIn(o.backend, o.limit, [stateScopes]state.Cell{windowStatesCell, keyStatesCell}, applyParts, instance, f, w.subject); err != nil {
 		return nil, err
 	}
 	w.once, w.split = w.readsOnce(), w.counts[ofKey].slots > 0 && w.counts[ofWindow].slots > 0
@@ -132,7 +136,8 @@ func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side)
 func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r results) (*reducer, error) {
 	f := s.Window.Reduce
 	g := &reducer{
-		function: f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
+		withoutTimers: withoutTimers{o.limit},
+		function:      f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
 		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, failing: o.failing, key: s.Input.Project(s.KeyBy),
 	}
 	g.output = stream.NewProjection(f.Accumulator, reducedColumns(s))

@@ -39,6 +39,7 @@ type phases struct {
 	side    side
 	from    int   // the rows that the assigner was asked about begin here
 	to      int   // the rows that were decided about end here
+	asked   int   // and those that the assigner was asked about here
 	err     error // what the row behind them fails with
 }
 
@@ -64,21 +65,28 @@ const actsMax = 1 << 14
 // is built in: with the windows known, there is no more to ask.
 func (o *windowOperator) assignedRows(s side, b *stream.Batch, from, to int) (int, error) {
 	p := o.phases
-	if p.batch != b || p.to != to || from < p.from {
-		if err := p.assigner.ask(s, b, from, to, o.facts.Now); err != nil {
-			return from, err
-		}
-		p.batch, p.from, p.to = b, from, to
-	}
 	for i := from; i < to; i++ {
 		if o.isFull() {
 			return i, nil
+		}
+		if p.batch != b || p.to != to || i < p.from || i >= p.asked {
+			var err error
+			if p.asked, err = p.assigner.ask(s, b, i, to, o.facts.Now); err != nil {
+				return i, err
+			}
+			p.batch, p.from, p.to = b, i, to
 		}
 		if f := &p.assigner.failed; f.err != nil && f.at == i-p.from {
 			return i, f.err
 		}
 		var sound bool
 		if o.windows, sound = p.assigner.of(i - p.from); !sound {
+			continue
+		}
+		if refused, err := o.refuses(s, b, i); err != nil || refused {
+			if err != nil {
+				return i, err
+			}
 			continue
 		}
 		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
@@ -115,7 +123,7 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 	p := o.phases
 	if p.assigner != nil {
 		to = min(to, from+actsMax)
-		if err := p.assigner.ask(p.side, p.batch, from, to, o.facts.Now); err != nil {
+		if to, err = p.assigner.ask(p.side, p.batch, from, to, o.facts.Now); err != nil {
 			return from, err
 		}
 		if p.assigner.failed.err != nil {
@@ -127,6 +135,12 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 		if p.assigner != nil {
 			var sound bool
 			if given, sound = p.assigner.of(next - from); !sound {
+				continue
+			}
+			if refused, err := o.refuses(p.side, p.batch, next); err != nil || refused {
+				if p.err = err; err != nil {
+					break
+				}
 				continue
 			}
 		}
@@ -311,6 +325,7 @@ func (o *windowOperator) answer(a *act) error {
 		if w.deletes {
 			o.backend.DeleteTimer(w.domain, w.at, a.ref)
 		} else {
+			t.chains.set(o.backend, w.domain, w.at, a.ref)
 			o.backend.SetTimer(w.domain, w.at, a.ref)
 		}
 	}
@@ -333,6 +348,7 @@ func (o *windowOperator) answer(a *act) error {
 
 // fireRounds fires the timers of a domain as fireTimers does.
 func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
+	o.phases.trigger.chains.begin(d, upTo)
 	for {
 		if done, err := o.carryOut(); err != nil || !done {
 			return false, err
@@ -342,6 +358,7 @@ func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
 		}
 		at, r, ok := o.backend.PopTimer(d, upTo)
 		if !ok {
+			o.phases.trigger.chains.end(d)
 			return true, nil
 		}
 		for ok {
@@ -362,6 +379,9 @@ func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
 // decideTimer asks the core about a timer that is due.
 func (o *windowOperator) decideTimer(d state.Domain, at int64, r state.Ref) error {
 	w := o.turnTo(r)
+	if dropped, err := o.drops(d, at, r, w); dropped || err != nil {
+		return err
+	}
 	o.effects = o.core.OnTimer(o.effects[:0], w, window.Domain(d), at, &o.facts)
 	if o.merges && len(o.effects) == 0 {
 		o.phases.trigger.clear(r) // the window is part of another one

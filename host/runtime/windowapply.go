@@ -18,6 +18,7 @@ import (
 type windowFunction struct {
 	emitter
 	windowStates
+	withoutTimers
 	backend  state.Backend
 	now      *window.Now
 	began    stream.ProcTime // the clock of what is pending

@@ -83,7 +83,7 @@ func windowStatesOf(f *job.Function) windowStates {
 }
 
 // keepIn says where they are kept. Calls of the instance are about what subject says.
-func (s *windowStates) keepIn(backend state.Backend, cells [stateScopes]state.Cell, base int, instance Guest, f *job.Function, subject func(uint32) (process.Subject, bool)) error {
+func (s *windowStates) keepIn(backend state.Backend, limit *stateLimit, cells [stateScopes]state.Cell, base int, instance Guest, f *job.Function, subject func(uint32) (process.Subject, bool)) error {
 	for scope := range s.values {
 		s.values[scope].backend, s.values[scope].cell = backend, cells[scope]
 	}
@@ -91,6 +91,7 @@ func (s *windowStates) keepIn(backend state.Backend, cells [stateScopes]state.Ce
 		return nil
 	}
 	s.parts = process.NewParts(backend, partsCell, base, s.kept, subject)
+	s.parts.Bound(callsLimit{limit})
 	return answerCalls(instance, f, s.parts)
 }
 

@@ -156,7 +156,11 @@ func (s *States) Put(op, index uint32, key, value []byte) error {
 		s.scratch = append(appendStamp(s.scratch[:0], s.now), value...)
 		value = s.scratch
 	}
-	s.set(s.backend.Part(d.whole, s.nameOf(d.index, key)), value, true)
+	name := s.nameOf(d.index, key)
+	if err := s.mayKeep(op, d.whole, name, len(value)); err != nil {
+		return err
+	}
+	s.set(s.backend.Part(d.whole, name), value, true)
 	return nil
 }
 
