@@ -83,6 +83,7 @@ func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
 	if !f.has() {
 		return guests.NoGroup
 	}
+	before := f.backend.Stats()
 	hash, owner, group := key.Hash(), state.Ref(0), uint32(0)
 	if f.counts[ofWindow].all > 0 {
 		owner = f.backend.Entry(hash, key, state.Namespace(w))
@@ -94,6 +95,7 @@ func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
 	if f.counts[ofWindow].all == 0 {
 		group = uint32(owner)
 	}
+	f.made(before)
 	other, there := f.inFrame[owner]
 	if f.over[group] || there && (f.once || f.split && other != group) {
 		f.perform()
@@ -155,7 +157,11 @@ func (f *windowFunction) Load(dst []byte, group uint32, i int) []byte {
 
 // Store keeps a state.
 func (f *windowFunction) Store(group uint32, i int, row stream.Row) error {
-	f.store(f.entry(group, f.places[i].scope), i, row)
+	r := f.entry(group, f.places[i].scope)
+	if f.near && f.backend.IsEmpty(r) {
+		f.fill()
+	}
+	f.store(r, i, row)
 	return nil
 }
 
