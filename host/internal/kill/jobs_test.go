@@ -127,8 +127,8 @@ func fileJobs(t *testing.T, data, temp string, seed uint64, large bool) []Bounde
 	}
 	add(WindowsOfFiles(data, temp, seed, size*200_000, false))
 	add(WindowsOfFiles(data, temp, seed, size*200_000, true))
-	add(Functions(data, temp, seed, size*60_000))
-	add(Enriched(data, temp, server(t, seed), size*2000))
+	add(Functions(data, temp, seed, size*30_000))
+	add(Enriched(data, temp, server(t, seed), size*1000))
 	return jobs
 }
 
