@@ -338,8 +338,8 @@ func TestTheBrokerIsKilled(t *testing.T) {
 	})
 }
 
-// A transaction's first commit is no abort in disguise (Sink.awaitTopic). Without the
-// wait, one in some hundred is, if the race detector is on.
+// A transaction's first commit is no abort in disguise (Sink.settle). If its client
+// commits, one in some hundred is, if the race detector is on.
 func TestFirstCommits(t *testing.T) {
 	b := fakeKafka(t)
 	topic := b.topic(t, 1)
