@@ -20,7 +20,8 @@ import (
 // benchmark is one way to run one job.
 type benchmark struct {
 	name    string
-	job     string // of testdata/jobs
+	job     string // of testdata/jobs; distinct: the job of that name
+	module  string // in place of the job's, of testdata/wasm; "": the job's own
 	cores   string // for taskset
 	procs   string // GOMAXPROCS
 	large   bool   // over the 3 million flights instead of the 20 thousand
@@ -31,7 +32,12 @@ type benchmark struct {
 var benchmarks = []benchmark{
 	{name: "hourly-builtin", job: "hourly-delays-builtin.yaml", cores: "0", procs: "1", large: true},
 	{name: "hourly-c", job: "hourly-delays-c.yaml", cores: "0", procs: "1", large: true, against: "hourly-builtin"},
+	{name: "hourly-rust", job: "hourly-delays.yaml", module: "delays-rust.wasm", cores: "0", procs: "1", large: true, against: "hourly-builtin"},
 	{name: "hourly-go", job: "hourly-delays.yaml", cores: "0", procs: "1", large: true, against: "hourly-builtin"},
+	{name: "distinct-builtin", job: distinct, cores: "0", procs: "1"},
+	{name: "distinct-c", job: distinct, module: "roles-c.wasm", cores: "0", procs: "1", against: "distinct-builtin"},
+	{name: "distinct-rust", job: distinct, module: "roles-rust.wasm", cores: "0", procs: "1", against: "distinct-builtin"},
+	{name: "distinct-go", job: distinct, module: "roles-go.wasm", cores: "0", procs: "1", against: "distinct-builtin"},
 	{name: "hourly-builtin-2cores", job: "hourly-delays-builtin.yaml", cores: "0,1", procs: "2", large: true, against: "hourly-builtin"},
 	{name: "hourly-go-2cores", job: "hourly-delays.yaml", cores: "0,1", procs: "2", large: true, against: "hourly-go"},
 	{name: "start-cached", job: "hourly-delays.yaml", cores: "0,1", procs: "2"},
@@ -111,7 +117,10 @@ func run(b benchmark, folder string) (figures, error) {
 
 // expected are the firings and late records that flights-golden computes.
 func expected(b benchmark) [2]int64 {
-	if b.large {
+	switch {
+	case b.job == distinct:
+		return [2]int64{distinctRecords / distinctWindow * distinctUsers, 0}
+	case b.large:
 		return [2]int64{884816, 48284}
 	}
 	return [2]int64{17648, 67}
@@ -120,15 +129,26 @@ func expected(b benchmark) [2]int64 {
 // copyJob writes the job with absolute paths, so that its output lies in the
 // folder.
 func copyJob(b benchmark, folder string) (string, error) {
-	text, err := os.ReadFile(filepath.Join("testdata/jobs", b.job))
-	if err != nil {
-		return "", err
-	}
 	here, err := filepath.Abs("testdata")
 	if err != nil {
 		return "", err
 	}
+	path := filepath.Join(folder, b.name+".yaml")
+	if b.job == distinct {
+		text, err := distinctJob(b, filepath.Join(here, "wasm"), folder)
+		if err != nil {
+			return "", err
+		}
+		return path, os.WriteFile(path, text, 0o600)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata/jobs", b.job))
+	if err != nil {
+		return "", err
+	}
 	job := strings.ReplaceAll(string(text), "../wasm", filepath.Join(here, "wasm"))
+	if b.module != "" {
+		job = strings.ReplaceAll(job, "delays-go.wasm", b.module)
+	}
 	flights := filepath.Join(here, "flights-20k.ndjson")
 	if b.large {
 		if flights, err = filepath.Abs(os.Getenv("FLIGHTS")); err != nil {
@@ -136,7 +156,6 @@ func copyJob(b benchmark, folder string) (string, error) {
 		}
 	}
 	job = strings.ReplaceAll(job, "../flights-20k.ndjson", flights)
-	path := filepath.Join(folder, b.name+".yaml")
 	return path, os.WriteFile(path, []byte(job), 0o600)
 }
 

@@ -25,6 +25,8 @@ func (f *Map) prepare() {
 		schemas{input: f.Input, output: f.Output}, f.Map != nil)
 }
 
+func (f *Map) run(fr frame) bool { return f.emitEach(fr, f.Map) }
+
 func (f *Map) op(o *Op) {
 	f.only(o, raw.OpOnRecord)
 	f.Map(o, o.in(f.input), o.Emit(0))
@@ -97,6 +99,8 @@ func (f *Key) prepare() {
 	f.declare(base{name: f.Name, doc: f.Doc, role: "key", open: f.Open, with: f.Parameters},
 		schemas{input: f.Input, output: f.Output}, f.Key != nil)
 }
+
+func (f *Key) run(fr frame) bool { return f.emitEach(fr, f.Key) }
 
 func (f *Key) op(o *Op) {
 	f.only(o, raw.OpOnRecord)

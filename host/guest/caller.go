@@ -109,10 +109,15 @@ type Context struct {
 	Detail                 uint32
 	Start, End             int64
 	Second                 uint32
+}
 
-	bytes int    // of its kind
-	at    uint32 // in the contexts' area
-	list  listRange
+// context is a context that was taken in: its bytes, but for the places of rows and
+// lists, are in ctx.
+type context struct {
+	at          uint32 // in ctx
+	bytes       int32  // of its kind
+	key, second uint32 // rows
+	list        listRange
 }
 
 // listRange is which of the elements, or of the merged groups, a context has.
@@ -153,16 +158,20 @@ type Caller struct {
 	slots    []*stream.Checker
 	stride   int  // of slots; 0: some are of variable width, or there are none
 	states   bool // slots may hold no value
+	plain    bool // all ops are to emit one row, and have no slots
 
 	ops      []op
 	rows     []byte
-	contexts []Context
+	contexts []context
+	ctx      []byte  // the contexts' area, see context
+	last     Context // what the last context was made of; of those without rows and lists
+	placed   bool    // some context has places of rows or lists
 	elements []Element
 	merged   []uint32
 	opRows   uint32 // where the rows of the op that is being put together begin
-	ctxBytes uint32
-	listed   int // elements, and merged groups, that are in a list
+	listed   int    // elements, and merged groups, that are in a list
 	mergedIn int
+	told     Context // what ContextOf returned
 
 	frame  frame
 	fueled Fueled  // nil: it does not count
@@ -188,6 +197,7 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	if !o.Written {
 		c.stride = strideOf(o.Slots)
 	}
+	c.plain = len(o.Slots) == 0 && c.rules.areAll(oneEmit)
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
 	c.outputs, c.slots = checkers(o.Outputs), checkers(o.Slots)
 	return c
@@ -283,11 +293,16 @@ func (c *Caller) Merged(group uint32) { c.merged = append(c.merged, group) }
 // A group that is created is another from then on: what it held is not looked at.
 // Nothing may be added while ops are performed.
 func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
-	o := op{kind: kind, group: group, row: row, context: noContext, rows: c.opRows}
+	n := len(c.ops)
+	if n == cap(c.ops) {
+		c.ops = append(c.ops, op{})
+	}
+	c.ops = c.ops[:n+1]
+	o := &c.ops[n] // in its place: to copy it would cost as much as to make it
+	o.kind, o.copied, o.group, o.row, o.context, o.rows = kind, false, group, row, noContext, c.opRows
 	if ctx != nil {
 		o.context = c.context(kind, ctx)
 	}
-	c.ops = append(c.ops, o)
 	c.opRows = uint32(len(c.rows))
 }
 
@@ -299,18 +314,26 @@ func (c *Caller) AddMerge(group, second uint32, copied bool) {
 }
 
 func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
-	n := len(c.contexts)
-	bytes := c.rules.contextBytes(kind)
-	if bytes == abi.ContextRecordBytes && n > 0 {
-		if last := &c.contexts[n-1]; last.bytes == bytes && last.Time == ctx.Time && last.Watermark == ctx.Watermark && last.Clock == ctx.Clock {
+	n, bytes := len(c.contexts), c.rules.contextBytes(kind)
+	if bytes == abi.ContextRecordBytes {
+		if l := &c.last; n > 0 && c.contexts[n-1].bytes == int32(bytes) && l.Time == ctx.Time && l.Watermark == ctx.Watermark && l.Clock == ctx.Clock {
 			return int32(n - 1)
 		}
+		c.last.Time, c.last.Watermark, c.last.Clock = ctx.Time, ctx.Watermark, ctx.Clock
 	}
-	c.contexts = append(c.contexts, *ctx)
-	x := &c.contexts[n]
-	x.bytes, x.at = bytes, c.ctxBytes
-	x.list = c.newList()
-	c.ctxBytes += uint32(bytes + x.list.bytes())
+	x := context{at: uint32(len(c.ctx)), bytes: int32(bytes), key: noRow, second: noRow, list: c.newList()}
+	c.ctx = appendContext(c.ctx, bytes, ctx)
+	if bytes > abi.ContextRecordBytes {
+		x.key = ctx.Key
+		if bytes > abi.ContextWindowBytes {
+			x.second = ctx.Second
+		}
+		c.placed = c.placed || bytes > abi.ContextWindowBytes || x.key != noRow
+	}
+	if more := x.list.bytes(); more > 0 {
+		c.ctx = append(c.ctx, make([]byte, more)...)
+	}
+	c.contexts = append(c.contexts, x)
 	return int32(n)
 }
 
@@ -350,22 +373,25 @@ func (c *Caller) RowOf(i int, s *stream.Schema) stream.Row {
 }
 
 // ContextOf is the context of op i, nil if it has none, and the key in it, nil if there
-// is none. They are views; the key may be longer than it is.
+// is none. They are views, good until it is asked again; the key may be longer than it
+// is. Of what is not in a context of its kind nothing is known.
 func (c *Caller) ContextOf(i int) (*Context, stream.Row) {
 	o := &c.ops[i]
 	if o.context == noContext {
 		return nil, nil
 	}
 	x := &c.contexts[o.context]
-	if x.bytes <= abi.ContextRecordBytes || x.Key == noRow {
-		return x, nil
+	c.told = readContext(c.ctx[x.at:][:x.bytes])
+	c.told.Key, c.told.Second = x.key, x.second
+	if x.key == noRow {
+		return &c.told, nil
 	}
-	return x, stream.Row(c.rows[x.Key:])
+	return &c.told, stream.Row(c.rows[x.key:])
 }
 
 // Due says that it is time to perform.
 func (c *Caller) Due() bool {
-	return len(c.ops) >= c.opsMax || len(c.rows)+int(c.ctxBytes) >= c.options.FrameBytesMax
+	return len(c.ops) >= c.opsMax || len(c.rows)+len(c.ctx) >= c.options.FrameBytesMax
 }
 
 // Perform has all ops performed, and forgets them.
@@ -374,9 +400,9 @@ func (c *Caller) Perform() error {
 	if len(c.ops) > 0 {
 		err = c.run(0, len(c.ops))
 	}
-	c.ops, c.rows, c.contexts = c.ops[:0], c.rows[:0], c.contexts[:0]
-	c.elements, c.merged, c.opRows, c.ctxBytes = c.elements[:0], c.merged[:0], 0, 0
-	c.listed, c.mergedIn = 0, 0
+	c.ops, c.rows, c.contexts, c.ctx = c.ops[:0], c.rows[:0], c.contexts[:0], c.ctx[:0]
+	c.elements, c.merged, c.opRows = c.elements[:0], c.merged[:0], 0
+	c.listed, c.mergedIn, c.placed = 0, 0, false
 	return err
 }
 

@@ -22,6 +22,7 @@ type frame struct {
 	context [2]int32  // of its contexts
 	ctxAt   [2]uint32 // of the contexts' area
 	sets    []set     // by slot of variable width
+	plain   bool      // it was answered by one row for each op
 }
 
 // stamped is a group's place in the frame of that stamp.
@@ -48,13 +49,13 @@ func (f *frame) plan(c *Caller, from, to int) {
 	for i := from; i < to; i++ {
 		o := &c.ops[i]
 		if o.group != NoGroup {
-			o.place = f.place(o.group, o.kind == abi.OpCreate)
+			o.place = f.placeOf(o.group, o.kind == abi.OpCreate)
 		}
 		switch {
 		case o.copied:
 			o.other = f.newPlace(o.second, false, true)
 		case o.kind == abi.OpMerge:
-			o.other = f.place(o.second, false)
+			o.other = f.placeOf(o.second, false)
 		}
 		if o.context != noContext {
 			if f.context[0] == noContext {
@@ -76,9 +77,9 @@ func (f *frame) plan(c *Caller, from, to int) {
 	f.header = abi.Layout(to-from, slots, c.stride, abi.Align(len(f.loaded))+int(f.rows[1]-f.rows[0]), int(f.ctxAt[1]-f.ctxAt[0]))
 }
 
-func (f *frame) placeMerged(c *Caller, x *Context) {
+func (f *frame) placeMerged(c *Caller, x *context) {
 	for _, g := range c.merged[x.list.from:x.list.to] {
-		f.place(g, false)
+		f.placeOf(g, false)
 	}
 }
 
@@ -88,14 +89,14 @@ func (f *frame) findContexts(c *Caller) {
 	if f.context[0] == noContext {
 		return
 	}
-	f.ctxAt = [2]uint32{c.contexts[f.context[0]].at, c.ctxBytes}
+	f.ctxAt = [2]uint32{c.contexts[f.context[0]].at, uint32(len(c.ctx))}
 	if int(f.context[1]) < len(c.contexts) {
 		f.ctxAt[1] = c.contexts[f.context[1]].at
 	}
 }
 
-// place gives a group a place in the frame, and returns it.
-func (f *frame) place(group uint32, created bool) uint32 {
+// placeOf gives a group a place in the frame, and returns it.
+func (f *frame) placeOf(group uint32, created bool) uint32 {
 	for int(group) >= len(f.slotOf) {
 		f.slotOf = append(f.slotOf, stamped{})
 	}
@@ -137,34 +138,37 @@ func (f *frame) load(c *Caller) {
 func (f *frame) fill(c *Caller, b []byte) {
 	h := &f.header
 	abi.PutHeader(b, *h)
-	slots := uint32(len(c.options.Slots))
 	base := h.RowsOffset + uint32(abi.Align(len(f.loaded))) // of our rows
-	at := int(h.OpsOffset)
-	for i := f.from; i < f.to; i++ {
-		o := &c.ops[i]
+	f.fillOps(c, b[h.OpsOffset:], base-f.rows[0])
+	f.fillSlots(c, b)
+	copy(b[h.RowsOffset:], f.loaded)
+	copy(b[base:], c.rows[f.rows[0]:f.rows[1]])
+	copy(b[h.ContextsOffset:], c.ctx[f.ctxAt[0]:f.ctxAt[1]])
+	if c.placed && f.context[0] != noContext {
+		for i := f.context[0]; i < f.context[1]; i++ {
+			f.place(c, b, &c.contexts[i], base-f.rows[0])
+		}
+	}
+}
+
+// fillOps writes the ops; rows is what to add to a row's place.
+func (f *frame) fillOps(c *Caller, b []byte, rows uint32) {
+	slots, contexts := uint32(len(c.options.Slots)), f.header.ContextsOffset-f.ctxAt[0]
+	for i := range c.ops[f.from:f.to] {
+		o := &c.ops[f.from+i]
 		x := abi.Op{Kind: o.kind, Slot: abi.NoSlot}
 		if o.group != NoGroup && slots > 0 {
 			x.Slot = o.place * slots
 		}
 		if o.row != noRow {
-			x.Row = base + o.row - f.rows[0]
+			x.Row = rows + o.row
 		}
-		switch {
-		case o.kind == abi.OpMerge:
+		if o.context != noContext {
+			x.Arg = contexts + c.contexts[o.context].at
+		} else if o.kind == abi.OpMerge {
 			x.Arg = o.other * slots
-		case o.context != noContext:
-			x.Arg = h.ContextsOffset + c.contexts[o.context].at - f.ctxAt[0]
 		}
-		abi.PutOp(b, at, x)
-		at += abi.OpBytes
-	}
-	f.fillSlots(c, b)
-	copy(b[h.RowsOffset:], f.loaded)
-	copy(b[base:], c.rows[f.rows[0]:f.rows[1]])
-	if f.context[0] != noContext {
-		for i := f.context[0]; i < f.context[1]; i++ {
-			f.fillContext(c, b, &c.contexts[i], base-f.rows[0])
-		}
+		abi.PutOp(b, abi.OpBytes*i, x)
 	}
 }
 
@@ -196,31 +200,23 @@ func (f *frame) fillSlots(c *Caller, b []byte) {
 	}
 }
 
-// fillContext writes a context and its list; rows is what to add to a row's place.
-func (f *frame) fillContext(c *Caller, b []byte, x *Context, rows uint32) {
+// place writes the places of a context's rows and list, and the list; rows is what to
+// add to a row's place.
+func (f *frame) place(c *Caller, b []byte, x *context, rows uint32) {
 	le := binary.LittleEndian
 	at := f.header.ContextsOffset + x.at - f.ctxAt[0]
-	var whole [abi.ContextBytes]byte
-	put32 := func(at int, v uint32) { le.PutUint32(whole[at:], v) }
-	row := func(at int, r uint32) {
-		if r != noRow {
-			put32(at, rows+r)
-		}
+	if x.key != noRow {
+		le.PutUint32(b[at+abi.ContextAtKey:], rows+x.key)
 	}
-	le.PutUint64(whole[abi.ContextAtTime:], uint64(x.Time))
-	le.PutUint64(whole[abi.ContextAtWatermark:], uint64(x.Watermark))
-	le.PutUint64(whole[abi.ContextAtClock:], uint64(x.Clock))
-	if x.bytes > abi.ContextRecordBytes {
-		row(abi.ContextAtKey, x.Key)
-		put32(abi.ContextAtDetail, x.Detail)
-		le.PutUint64(whole[abi.ContextAtStart:], uint64(x.Start))
-		le.PutUint64(whole[abi.ContextAtEnd:], uint64(x.End))
-		put32(abi.ContextAtList, at+uint32(x.bytes))
-		put32(abi.ContextAtCount, uint32(x.list.to-x.list.from))
-		row(abi.ContextAtSecond, x.Second)
+	if x.bytes <= abi.ContextWindowBytes {
+		return
 	}
-	copy(b[at:], whole[:x.bytes])
-	list := b[at+uint32(x.bytes):]
+	to := at + uint32(x.bytes)
+	le.PutUint32(b[at+abi.ContextAtList:], to)
+	le.PutUint32(b[at+abi.ContextAtCount:], uint32(x.list.to-x.list.from))
+	if x.second != noRow {
+		le.PutUint32(b[at+abi.ContextAtSecond:], rows+x.second)
+	}
 	if x.list.merged {
 		slots := uint32(len(c.options.Slots))
 		for i, g := range c.merged[x.list.from:x.list.to] {
@@ -228,14 +224,52 @@ func (f *frame) fillContext(c *Caller, b []byte, x *Context, rows uint32) {
 			if slots > 0 {
 				slot = f.slotOf[g].place * slots
 			}
-			le.PutUint32(list[4*i:], slot)
+			le.PutUint32(b[to+uint32(4*i):], slot)
 		}
 		return
 	}
 	for i, e := range c.elements[x.list.from:x.list.to] {
-		to := list[abi.ElementBytes*i:]
-		le.PutUint64(to[abi.ElementAtTime:], uint64(e.Time))
-		le.PutUint32(to[abi.ElementAtRow:], rows+e.Row)
-		le.PutUint32(to[abi.ElementAtInput:], e.Input)
+		e.put(b[to+uint32(abi.ElementBytes*i):], rows)
 	}
+}
+
+// put writes an element of a list.
+func (e *Element) put(b []byte, rows uint32) {
+	le := binary.LittleEndian
+	le.PutUint64(b[abi.ElementAtTime:], uint64(e.Time))
+	le.PutUint32(b[abi.ElementAtRow:], rows+e.Row)
+	le.PutUint32(b[abi.ElementAtInput:], e.Input)
+}
+
+// appendContext appends a context of a kind with so many bytes. The places in it are zero:
+// they are known when the frame is laid out.
+func appendContext(dst []byte, bytes int, x *Context) []byte {
+	n := len(dst)
+	if cap(dst)-n < abi.ContextBytes {
+		dst = append(dst, make([]byte, abi.ContextBytes)...)
+	}
+	// All that there is, whatever the kind: that takes less than to ask.
+	b, le := dst[n:n+abi.ContextBytes], binary.LittleEndian
+	le.PutUint64(b[abi.ContextAtTime:], uint64(x.Time))
+	le.PutUint64(b[abi.ContextAtWatermark:], uint64(x.Watermark))
+	le.PutUint64(b[abi.ContextAtClock:], uint64(x.Clock))
+	le.PutUint32(b[abi.ContextAtKey:], 0)
+	le.PutUint32(b[abi.ContextAtDetail:], x.Detail)
+	le.PutUint64(b[abi.ContextAtStart:], uint64(x.Start))
+	le.PutUint64(b[abi.ContextAtEnd:], uint64(x.End))
+	clear(b[abi.ContextAtList:])
+	return dst[:n+bytes]
+}
+
+// readContext reads what appendContext wrote.
+func readContext(b []byte) (x Context) {
+	number := func(at int) int64 { return int64(binary.LittleEndian.Uint64(b[at:])) }
+	x.Time, x.Watermark, x.Clock = number(abi.ContextAtTime), number(abi.ContextAtWatermark), number(abi.ContextAtClock)
+	if len(b) >= abi.ContextKeyedBytes {
+		x.Detail = binary.LittleEndian.Uint32(b[abi.ContextAtDetail:])
+	}
+	if len(b) >= abi.ContextWindowBytes {
+		x.Start, x.End = number(abi.ContextAtStart), number(abi.ContextAtEnd)
+	}
+	return x
 }

@@ -20,6 +20,16 @@ const opKindsEnd = abi.OpOnKey + 1
 
 func (r *rules) contextBytes(kind abi.OpKind) int { return r[kind].context }
 
+// areAll tells whether all ops that there are have a rule.
+func (r *rules) areAll(one rule) bool {
+	for _, of := range r {
+		if of != one && of != (rule{}) {
+			return false
+		}
+	}
+	return true
+}
+
 func bits(kinds ...abi.EffectKind) (set uint32) {
 	for _, k := range kinds {
 		set |= 1 << k

@@ -65,22 +65,23 @@ func (p *pendingMarks) pass(ops int, outs []*output) {
 
 func (o *each) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	o.batch = b
+	if len(o.ops) == 0 {
+		o.asked = o.clock
+	}
+	ctx := guests.Context{Watermark: int64(o.now), Clock: int64(o.asked)}
 	for i := from; i < to; i++ {
 		if o.isFull() {
 			return i, nil
 		}
-		if len(o.ops) == 0 {
-			o.asked = o.clock
-		}
-		row := o.caller.Row(o.input, b.Row(i))
-		o.caller.Add(abi.OpOnRecord, guests.NoGroup, row, &guests.Context{
-			Time: int64(b.Time(i)), Watermark: int64(o.now), Clock: int64(o.asked),
-		})
+		ctx.Time = int64(b.Time(i))
+		o.caller.Add(abi.OpOnRecord, guests.NoGroup, o.caller.Row(o.input, b.Row(i)), &ctx)
 		o.ops = append(o.ops, int32(i))
 		if o.caller.Due() {
 			if err := o.perform(); err != nil {
 				return i, err
 			}
+			o.asked = o.clock
+			ctx.Clock = int64(o.asked)
 		}
 	}
 	return to, nil
@@ -163,16 +164,18 @@ func (o *each) Store(_ uint32, _ int, _ stream.Row) error { return nil }
 
 // Take implements guest.Role.
 func (o *each) Take(i int, e abi.Effect) error {
-	o.marks.pass(i, o.outs)
+	if len(o.marks) > 0 {
+		o.marks.pass(i, o.outs)
+	}
 	n := int(o.ops[i])
-	row := o.batch.Row(n)
 	switch {
 	case e.Kind == abi.EffectKeep:
 		o.kept = true
 	case o.join != nil:
+		row := o.batch.Row(n)
 		o.results[0].batch.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
 	default:
-		e.Payload[0] = byte(row.Change())
+		e.Payload[0] = byte(o.batch.Change(n))
 		o.results[e.Aux].batch.Append(e.Payload, o.batch.Time(n))
 	}
 	return nil

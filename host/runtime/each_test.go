@@ -1,8 +1,9 @@
 package runtime_test
 
 import (
+	"cmp"
 	"io"
-	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,11 +93,17 @@ func (d *paymentDecoder) Decode(_ []byte, w *stream.RowWriter) error {
 	return nil
 }
 
-// BenchmarkEach has a step take each record by itself, in batches of 256: a pass-through,
-// a map and a filter in each language. Run it with GOMAXPROCS=1.
-func BenchmarkEach(b *testing.B) {
-	run := func(b *testing.B, language, step string) {
-		text := strings.NewReplacer("LANGUAGE", language, "STEP", step).Replace(`
+// eachRun is a job whose step takes each record by itself, in batches of 256.
+type eachRun struct {
+	plan     *job.Job
+	natively func(row stream.Row, at stream.EventTime, out *stream.Batch) // nil: as the plan says
+	chunks   int
+	encode   format.Encoder
+}
+
+// newEachRun makes one of a step of the module roles.
+func newEachRun(t testing.TB, language, step string) *eachRun {
+	text := strings.NewReplacer("LANGUAGE", language, "STEP", step).Replace(`
 version: 1
 name: each
 modules: {m: {file: roles-LANGUAGE.wasm}}
@@ -107,30 +114,121 @@ steps:
 sinks:
   out: {from: s, file: {path: a, format: json}}
 `)
-		plan, records := parsePlan(b, text, "../../testdata/wasm"), int64(0)
-		before := userTime(b)
-		for b.Loop() {
-			left := 4000
-			c := with(b, newSource(func(c *connector.Chunk) error {
-				if left--; left < 0 {
-					return io.EOF
-				}
-				for range 256 {
-					c.Data = append(c.Data, 'x')
-					c.Ends = append(c.Ends, uint32(len(c.Data)))
-				}
-				return nil
-			}), func(string) connector.Sink { return discard{} })
-			c.Limits.BatchRows = 256
-			c.Decoder = func(*job.Source) (format.Decoder, error) { return &paymentDecoder{}, nil }
-			c.Encoder = func(*job.Sink) (format.Encoder, error) { return nothing{}, nil }
-			j, err := runtime.New(plan, c)
-			must(b, err)
-			must(b, j.Run(b.Context()))
-			records += j.Progress().Records
-			must(b, j.Close())
+	return &eachRun{plan: parsePlan(t, text, "../../testdata/wasm"), chunks: 4000, encode: nothing{}}
+}
+
+// scaled is what roles.scale does, in Go.
+func scaled(s *stream.Schema) func(row stream.Row, at stream.EventTime, out *stream.Batch) {
+	user, amount, w := s.Column(0), s.Column(1), stream.NewRowWriter(s)
+	return func(row stream.Row, at stream.EventTime, out *stream.Batch) {
+		w.Begin(out, row.Change())
+		if user.IsNull(row) {
+			w.SetNull(0)
+		} else {
+			w.SetBytes(0, user.Bytes(row))
 		}
-		b.ReportMetric((userTime(b)-before).Seconds()*math.Pow10(9)/float64(records), "user-ns/record")
+		if amount.IsNull(row) {
+			w.SetNull(1)
+		} else {
+			w.SetInt64(1, 2*amount.Int64(row))
+		}
+		w.End(at)
+	}
+}
+
+// run runs it, and returns the user time that a record took, in nanoseconds.
+func (r *eachRun) run(t testing.TB) float64 {
+	left := r.chunks
+	c := with(t, newSource(func(c *connector.Chunk) error {
+		if left--; left < 0 {
+			return io.EOF
+		}
+		for range 256 {
+			c.Data = append(c.Data, 'x')
+			c.Ends = append(c.Ends, uint32(len(c.Data)))
+		}
+		return nil
+	}), func(string) connector.Sink { return discard{} })
+	c.Limits.BatchRows = 256
+	c.Decoder = func(*job.Source) (format.Decoder, error) { return &paymentDecoder{}, nil }
+	c.Encoder = func(*job.Sink) (format.Encoder, error) { return r.encode, nil }
+	j, err := runtime.New(r.plan, c)
+	must(t, err)
+	if r.natively != nil {
+		runtime.Natively(j, r.natively)
+	}
+	before := userTime(t)
+	must(t, j.Run(t.Context()))
+	took := userTime(t) - before
+	records := j.Progress().Records
+	must(t, j.Close())
+	return float64(took) / float64(records)
+}
+
+// sumEncoder adds up what it is to encode.
+type sumEncoder struct {
+	amount stream.Column
+	sum    int64
+	bytes  int
+}
+
+func (e *sumEncoder) Append(dst []byte, row stream.Row) []byte {
+	e.sum += e.amount.Int64(row)
+	e.bytes += len(row)
+	return dst
+}
+
+// TestNativeTwin: what BenchmarkMap compares does the same.
+func TestNativeTwin(t *testing.T) {
+	for _, language := range []string{"", "c", "rust", "go"} {
+		r := newEachRun(t, cmp.Or(language, "c"), ", map: {wasm: m.scale}")
+		in := r.plan.Sources[0].Schema
+		if language == "" {
+			r.natively = scaled(in)
+		}
+		e := &sumEncoder{amount: in.Column(1)}
+		r.chunks, r.encode = 3, e
+		r.run(t)
+		const n = 3 * 256 // amounts from 1, and a row of 8 + 2 × 8 + 16 bytes each
+		if e.sum != n*(n+1) || e.bytes != n*40 {
+			t.Errorf("%q: a sum of %d in %d bytes", language, e.sum, e.bytes)
+		}
+	}
+}
+
+// BenchmarkMap is what a map costs as a guest: pairs of a guest and of a Go function in
+// the same place, in turn, and medians. Run it with GOMAXPROCS=1.
+func BenchmarkMap(b *testing.B) {
+	for _, language := range []string{"c", "rust", "go"} {
+		b.Run(language, func(b *testing.B) {
+			guest := newEachRun(b, language, ", map: {wasm: m.scale}")
+			native := newEachRun(b, language, ", map: {wasm: m.scale}")
+			native.natively = scaled(native.plan.Sources[0].Schema)
+			var took, over []float64
+			for b.Loop() {
+				n := native.run(b)
+				g := guest.run(b)
+				took, over = append(took, n), append(over, g-n)
+			}
+			slices.Sort(took)
+			slices.Sort(over)
+			b.ReportMetric(took[len(took)/2], "native-ns/record")
+			b.ReportMetric(over[len(over)/2], "over-ns/record")
+			b.ReportMetric(over[0], "over-least")
+		})
+	}
+}
+
+// BenchmarkEach has a step take each record by itself: a pass-through, a map and a filter in
+// each language. Run it with GOMAXPROCS=1.
+func BenchmarkEach(b *testing.B) {
+	run := func(b *testing.B, language, step string) {
+		r, took := newEachRun(b, language, step), []float64(nil)
+		for b.Loop() {
+			took = append(took, r.run(b))
+		}
+		slices.Sort(took)
+		b.ReportMetric(took[len(took)/2], "user-ns/record")
 	}
 	b.Run("pass-through", func(b *testing.B) { run(b, "c", "") })
 	for _, language := range []string{"c", "rust", "go"} {

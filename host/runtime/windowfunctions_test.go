@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,17 +65,52 @@ func TestFunctionParts(t *testing.T) {
 	})
 }
 
-// BenchmarkFunctionParts measures as BenchmarkBids does.
+// builtInOf is the job without functions that one of them is held against.
+func builtInOf(name string) string {
+	if strings.HasSuffix(name, " as function") {
+		return strings.TrimSuffix(name, " as function")
+	}
+	return name[:strings.Index(name, "/")] + "/built-in"
+}
+
+// BenchmarkFunctionParts measures as BenchmarkBids does: each job with functions and the
+// one with built-in parts that does the same, in turn, and the median of the ratios.
 func BenchmarkFunctionParts(b *testing.B) {
+	jobs, names := map[string]*bidsJob{}, []string(nil)
 	eachFunctionPart(func(name string, j *bidsJob) {
-		b.Run(name, func(b *testing.B) {
-			plan, want, records := bidsPlan(b, j, false), j.want(j.events), int64(0)
-			before := userTime(b)
-			for b.Loop() {
-				records += runBids(b, j, plan, j.events, want)
-			}
-			b.ReportMetric(float64(records)/b.Elapsed().Seconds(), "records/s")
-			b.ReportMetric(float64(records)/(userTime(b)-before).Seconds(), "records/user-s")
-		})
+		jobs[name], names = j, append(names, name)
 	})
+	for _, name := range names {
+		if builtIn := builtInOf(name); builtIn != name && strings.TrimSuffix(name, "/count") == name {
+			b.Run(name, func(b *testing.B) { benchmarkPart(b, jobs[builtIn], jobs[name]) })
+		}
+	}
+}
+
+func benchmarkPart(b *testing.B, builtIn, function *bidsJob) {
+	run := func(j *bidsJob) func() float64 {
+		plan, want := bidsPlan(b, j, false), j.want(j.events)
+		return func() float64 {
+			before := userTime(b)
+			records := runBids(b, j, plan, j.events, want)
+			return float64(userTime(b)-before) / float64(records)
+		}
+	}
+	runs := [2]func() float64{run(builtIn), run(function)}
+	var took [2][]float64
+	var ratios []float64
+	for n := 0; b.Loop(); n++ {
+		var ns [2]float64
+		for _, i := range [2]int{n % 2, 1 - n%2} {
+			ns[i] = runs[i]()
+			took[i] = append(took[i], ns[i])
+		}
+		ratios = append(ratios, ns[1]/ns[0])
+	}
+	slices.Sort(ratios)
+	slices.Sort(took[0])
+	slices.Sort(took[1])
+	b.ReportMetric(took[0][len(ratios)/2], "built-in-ns/record")
+	b.ReportMetric(took[1][len(ratios)/2], "function-ns/record")
+	b.ReportMetric(ratios[len(ratios)/2], "times-built-in")
 }

@@ -37,6 +37,16 @@ func cacheEntryDir(dir string, digest [sha256.Size]byte) string {
 	return filepath.Join(dir, hex.EncodeToString(digest[:]))
 }
 
+// passingCache is a cache that is there until remove is called: from the process that
+// compiles a module to this one. Without a place for it there is none.
+func passingCache() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "wasmstream-compiled-")
+	if err != nil {
+		return "", func() {}
+	}
+	return dir, func() { _ = os.RemoveAll(dir) } // what is left is small, and the system's to clear away
+}
+
 // poisonedFile says that compiling the module killed a process, and how.
 const poisonedFile = "poisoned"
 

@@ -3,6 +3,9 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -37,10 +40,37 @@ func TestChildCompilesWhatIsNotCached(t *testing.T) {
 	if calls != 1 {
 		t.Error("a module that compiles in no time got a process")
 	}
-	options.CacheDir = ""
-	load(t, options, bigModule())
-	if calls != 2 {
-		t.Error("without a cache there was no process")
+}
+
+// Without a cache the process leaves the code in a folder of its own, which is gone when it
+// was taken from there: nothing is compiled twice.
+func TestChildHandsOverWithoutACache(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	left := ""
+	options := Options{Log: func(_ int, message string) { t.Error(message) }}
+	options.Child = func(ctx context.Context, job ChildJob, wasm []byte) error {
+		if err := CompileChild(ctx, job, wasm); err != nil {
+			return err
+		}
+		seals, err := filepath.Glob(filepath.Join(job.CacheDir, "*", sealFile))
+		if err != nil || len(seals) != 1 {
+			t.Errorf("it left %v, %v", seals, err)
+		}
+		left = job.CacheDir
+		return err
+	}
+	m := load(t, options, bigModule())
+	if left == "" || m.options.CacheDir != "" {
+		t.Errorf("the folder was %q, and is %q", left, m.options.CacheDir)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", left, err)
+	}
+	if _, err := instantiate(t, m).run(8); err != nil {
+		t.Error(err)
+	}
+	if _, err := newEngine(t, options).Load(context.Background(), "guest", guestBytes(t, "misbehaving-trap.wasm")[:100]); err == nil {
+		t.Error("half a module was taken")
 	}
 }
 

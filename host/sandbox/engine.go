@@ -61,10 +61,7 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 		return nil, refused
 	}
 	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1, isQuick: quick}
-	if err := m.compileApart(ctx, wasm); err != nil {
-		return nil, err
-	}
-	if err := m.compile(wasm); err != nil {
+	if err := m.take(ctx, wasm); err != nil {
 		return nil, err
 	}
 	e.mutex.Lock()
@@ -79,6 +76,22 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 		delete(e.modules, m)
 	}
 	return m, nil
+}
+
+// take compiles a module. If it is to be done apart and there is no cache to find the code
+// in, there is one for as long as it takes.
+func (m *Module) take(ctx context.Context, wasm []byte) error {
+	if m.options.Child != nil && !m.isQuick && m.options.CacheDir == "" {
+		dir, remove := passingCache()
+		defer remove()
+		kept := m.options
+		defer func() { m.options = kept }()
+		m.options.CacheDir, m.options.CacheBytesMin = dir, 1
+	}
+	if err := m.compileApart(ctx, wasm); err != nil {
+		return err
+	}
+	return m.compile(wasm)
 }
 
 // Close closes all modules. Instances go on until they are closed.

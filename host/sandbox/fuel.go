@@ -14,6 +14,7 @@ import (
 type meters struct {
 	fuel, depth api.MutableGlobal
 	budget      int64
+	whole       int  // as many ops may spend all of FuelPerCall
 	filled      bool // by an In, for the Call that follows
 }
 
@@ -84,7 +85,7 @@ func (i *Instance) budget(entry string) int64 {
 	switch {
 	case entry == abi.ExportInitialize:
 		return int64(i.module.options.FuelPerStart)
-	case i.ops > 0 && i.ops < o.FuelPerCall/o.FuelPerOp:
+	case i.ops > 0 && i.ops < i.meters.whole:
 		return int64(i.ops) * int64(o.FuelPerOp)
 	}
 	return int64(o.FuelPerCall)

@@ -83,6 +83,7 @@ func (i *Instance) start() error {
 	}
 	i.guest, i.memory, i.cause, i.used = guest, guest.Memory(), nil, false
 	i.meters.find(guest, &i.module.options)
+	i.meters.whole = i.options.FuelPerCall / i.options.FuelPerOp
 	i.pointer, i.size = 0, 0
 	i.in, i.call = guest.ExportedFunction(abi.ExportIn), guest.ExportedFunction(abi.ExportCall)
 	initialize := guest.ExportedFunction(abi.ExportInitialize)

@@ -41,6 +41,9 @@ func (b *Batch) IsEmpty() bool { return len(b.times) == 0 && len(b.Marks) == 0 }
 // Row is row i, a view into the batch.
 func (b *Batch) Row(i int) Row { return Row(b.data[b.starts[i]:b.starts[i+1]:b.starts[i+1]]) }
 
+// Change is the change kind of row i.
+func (b *Batch) Change(i int) ChangeKind { return ChangeKind(b.data[b.starts[i]]) }
+
 // Time is the event time of row i; MinTime if it has none.
 func (b *Batch) Time(i int) EventTime { return b.times[i] }
 

@@ -95,13 +95,29 @@ func (k *Checker) isExact(row []byte) bool {
 			if n <= inlineMax || int(slot>>32) != at || room > len(row)-at {
 				return false
 			}
-			if c.isText && !utf8.Valid(row[at:at+n]) || !isZero(row[at+n:at+room]) {
+			if !isPadded(row[at:at+room], n) || c.isText && !isASCII(row[at:at+room]) && !utf8.Valid(row[at:at+n]) {
 				return false
 			}
 			at += room
 		}
 	}
 	return at == len(row)
+}
+
+// isPadded tells whether zeros follow the first n of some words' bytes, n being within the
+// last.
+func isPadded(words []byte, n int) bool {
+	last := binary.LittleEndian.Uint64(words[len(words)-8:])
+	return n%8 == 0 || last>>(8*(n%8)) == 0
+}
+
+// isASCII tells it of words, whose padding is zeros. It is UTF-8, and cheaper to see.
+func isASCII(words []byte) bool {
+	high := uint64(0)
+	for ; len(words) >= 8; words = words[8:] {
+		high |= binary.LittleEndian.Uint64(words)
+	}
+	return high&0x8080808080808080 == 0
 }
 
 // isShort tells of a slot that holds a string itself: up to seven bytes, zeros behind
@@ -126,6 +142,12 @@ func (c *slotCheck) isShort(slot uint64) bool {
 // SettleNaNs makes every NaN of a sound row the one that there is, but for those in
 // nested values.
 func (k *Checker) SettleNaNs(row Row) {
+	if len(k.wide)+len(k.floats) > 0 {
+		k.settleNaNs(row)
+	}
+}
+
+func (k *Checker) settleNaNs(row Row) {
 	for i := range k.wide {
 		c := &k.wide[i]
 		slot := row[c.offset : c.offset+8 : c.offset+8]

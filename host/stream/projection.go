@@ -7,6 +7,10 @@ import "encoding/binary"
 type Projection struct {
 	fixed int
 	moves []move
+	// whole: it is all columns in their order, of types that have one form each, so that
+	// a row mostly is its projection already. long are those that may be variable then.
+	whole bool
+	long  []Column
 }
 
 // move copies the column from one row to the column at of another.
@@ -18,9 +22,14 @@ type move struct {
 // NewProjection copies columns of rows of schema s, in the order given.
 func NewProjection(s *Schema, columns []int) *Projection {
 	to := s.Project(columns)
-	p := &Projection{fixed: to.FixedBytes()}
+	p := &Projection{fixed: to.FixedBytes(), whole: len(columns) == s.Len()}
 	for i, c := range columns {
-		p.moves = append(p.moves, move{from: s.columns[c], at: to.columns[i], variable: !s.fields[c].Type.IsFixedWidth()})
+		m := move{from: s.columns[c], at: to.columns[i], variable: !s.fields[c].Type.IsFixedWidth()}
+		p.moves = append(p.moves, m)
+		p.whole = p.whole && c == i && m.from.reserve == 0
+		if m.variable {
+			p.long = append(p.long, m.from)
+		}
 	}
 	return p
 }
@@ -28,9 +37,34 @@ func NewProjection(s *Schema, columns []int) *Projection {
 // AppendTo appends the projected row, of the given change kind, to a buffer.
 func (p *Projection) AppendTo(buf []byte, r Row, kind ChangeKind) []byte {
 	base := len(buf)
+	if p.whole {
+		if n := p.wholeBytes(r); n > 0 {
+			buf = append(buf, r[:n]...)
+			buf[base] = byte(kind)
+			return buf
+		}
+	}
 	buf = extendZero(buf, p.fixed)
 	buf[base] = byte(kind)
 	return copyColumns(buf, base, r, p.moves)
+}
+
+// wholeBytes is how long a row is whose variable parts are in the order of its columns and
+// without gaps, as its projection's would be; 0 of others.
+func (p *Projection) wholeBytes(r Row) int {
+	n := p.fixed
+	for i := range p.long {
+		c := &p.long[i]
+		slot := c.Slot(r)
+		if isInline(c, slot) || c.IsNull(r) {
+			continue
+		}
+		if int(slot>>32) != n {
+			return 0
+		}
+		n += (int(uint32(slot)) + 7) &^ 7
+	}
+	return n
 }
 
 // Join lays out all columns of one row behind all columns of another, and

@@ -2,7 +2,7 @@
 
 use crate::arena::Arena;
 use crate::raw;
-use crate::row::{long_words, place_long_values, Row, RowMut};
+use crate::row::{fill_empty, long_words, place_long_values, Row, RowMut};
 use crate::schema::{Layout, Schema};
 use std::cell::{Cell, UnsafeCell};
 
@@ -127,25 +127,51 @@ impl Effects {
             at.cast::<[u64; HEADER_WORDS]>().write(header(kind, op, layout.words * 8, aux));
             let base = at.add(HEADER_WORDS);
             base.write_bytes(0, layout.words);
+            if layout.any_variable {
+                let next = base.add(layout.words);
+                arena.open_row(base.cast(), next.cast(), next.add(self.room()).cast());
+            }
             fill(&mut RowMut::at(base.cast(), arena, layout));
-        }
-        self.open.set(false);
-        if layout.any_variable {
-            self.add_long_values(layout);
+            self.open.set(false);
+            if !layout.any_variable {
+                return;
+            }
+            match arena.close_row() {
+                None => self.place_values(arena, layout),
+                Some(end) => {
+                    fill_empty(base.cast(), layout);
+                    let long = end.cast::<u64>().offset_from(base.add(layout.words)) as usize;
+                    *base.sub(1) += long as u64 * 8; // the effect's length
+                    let words = &mut *self.words.get();
+                    words.set_len(words.len() + long);
+                }
+            }
         }
     }
 
-    /// Puts the long values of the row that was added last behind it.
+    /// Words that may be added without a move.
+    #[inline]
+    fn room(&self) -> usize {
+        // SAFETY: as in grow.
+        let words = unsafe { &*self.words.get() };
+        words.capacity().min(WORDS_MAX) - words.len()
+    }
+
+    /// Puts the long values of the row that was added last where they have to be: behind it, in the order of the columns.
     #[inline(never)]
-    fn add_long_values(&self, layout: Layout) {
+    fn place_values(&self, arena: &Arena, layout: Layout) {
         // SAFETY: the row is the last there is, and no reference into the words outlives a line.
         unsafe {
             let at = (*self.words.get()).len() - layout.words;
             let row = || (*self.words.get()).as_mut_ptr().add(at).cast::<u8>();
             let long = long_words(row(), layout);
+            // Elsewhere first: some of them may be in their own way.
+            let whole = arena.words(layout.words + long).cast::<u8>();
+            whole.copy_from_nonoverlapping(row(), layout.words * 8);
+            place_long_values(whole, row(), layout);
             if self.grow(long).is_some() {
-                *row().cast::<u64>().sub(1) += long as u64 * 8; // the effect's length
-                place_long_values(row(), row(), layout);
+                *row().cast::<u64>().sub(1) += long as u64 * 8;
+                row().copy_from_nonoverlapping(whole, (layout.words + long) * 8);
             }
         }
     }

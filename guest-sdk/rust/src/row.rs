@@ -1,8 +1,8 @@
 //! Rows as views: reading and writing a field is one load or store.
 
-use crate::arena::Arena;
+use crate::arena::{copy_bytes, Arena};
 use crate::schema::{Column, Layout, Schema};
-use crate::types::{view, Access, EMPTY, INLINE, PENDING};
+use crate::types::{long_bits, view, Access, EMPTY, INLINE};
 use std::marker::PhantomData;
 
 /// A row that is read. It is good until the function that got it returns, and so are the texts in it.
@@ -99,9 +99,9 @@ impl<'a, S: Schema> RowMut<'a, S> {
     /// Sets the field.
     #[inline(always)]
     pub fn set<'v, T: Access<'v>>(&mut self, column: Column<S, T>, value: T::Value) {
-        let bits = T::bits(value, self.arena);
         // SAFETY: a column of this schema is within the row. All 8 bytes are written, since rows are compared by them.
         unsafe {
+            let bits = T::bits(value, self.arena, self.base, column.offset);
             *self.base.add(column.position as usize / 8 + 1) &= !(1 << (column.position % 8));
             *self.base.add(column.offset as usize).cast::<u64>() = bits;
         }
@@ -112,8 +112,12 @@ impl<'a, S: Schema> RowMut<'a, S> {
     pub fn set_null<T>(&mut self, column: Column<S, T>) {
         // SAFETY: as in set.
         unsafe {
+            let field = self.base.add(column.offset as usize).cast::<u64>();
+            if S::LAYOUT.any_variable || S::ANY {
+                self.arena.replaced(self.base, *field);
+            }
             *self.base.add(column.position as usize / 8 + 1) |= 1 << (column.position % 8);
-            *self.base.add(column.offset as usize).cast::<u64>() = 0;
+            *field = 0;
         }
     }
 
@@ -131,10 +135,27 @@ impl<'a, S: Schema> RowMut<'a, S> {
     pub fn copy(&mut self, from: Row<S>) {
         // SAFETY: both are rows of the schema, and two different ones: `from` would else be borrowed from this one.
         unsafe {
+            if S::LAYOUT.any_variable || S::ANY {
+                self.copy_with_texts(from);
+                return;
+            }
             self.base.cast::<u64>().copy_from_nonoverlapping(from.base().cast(), self.layout.words);
             *self.base = 0; // the kind of change
-            if self.layout.any_variable {
-                self.keep_long_values(from);
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn copy_with_texts(&mut self, from: Row<S>) {
+        let variable = || self.layout.variable.iter().filter(|o| **o != 0);
+        for offset in variable() {
+            self.arena.replaced(self.base, *self.base.add(*offset as usize).cast::<u64>());
+        }
+        self.base.cast::<u64>().copy_from_nonoverlapping(from.base().cast(), self.layout.words);
+        *self.base = 0; // the kind of change
+        for offset in variable() {
+            let field = self.base.add(*offset as usize).cast::<u64>();
+            if *field & INLINE == 0 && *field != 0 {
+                *field = long_bits(view(from.base(), *offset), self.arena, self.base, *offset);
             }
         }
     }
@@ -148,20 +169,15 @@ impl<'a, S: Schema> RowMut<'a, S> {
         // SAFETY: columns of a schema are within its rows.
         unsafe {
             let mut bits = *from.base().add(other.offset as usize).cast::<u64>();
-            if self.layout.variable.get(column.position as usize).map_or(false, |o| *o != 0) && bits & INLINE == 0 {
-                bits = PENDING | self.arena.keep(view(from.base(), other.offset)) as usize as u64;
+            let field = self.base.add(column.offset as usize).cast::<u64>();
+            if self.layout.variable.get(column.position as usize).map_or(false, |o| *o != 0) {
+                self.arena.replaced(self.base, *field);
+                if bits & INLINE == 0 && bits != 0 {
+                    bits = long_bits(view(from.base(), other.offset), self.arena, self.base, column.offset);
+                }
             }
             *self.base.add(column.position as usize / 8 + 1) &= !(1 << (column.position % 8));
-            *self.base.add(column.offset as usize).cast::<u64>() = bits;
-        }
-    }
-
-    unsafe fn keep_long_values(&mut self, from: Row<S>) {
-        for offset in self.layout.variable.iter().filter(|o| **o != 0) {
-            let field = self.base.add(*offset as usize).cast::<u64>();
-            if *field & INLINE == 0 && *field != 0 {
-                *field = PENDING | self.arena.keep(view(from.base(), *offset)) as usize as u64;
-            }
+            *field = bits;
         }
     }
 }
@@ -176,6 +192,17 @@ pub(crate) unsafe fn long_words(base: *const u8, layout: Layout) -> usize {
         }
     };
     layout.variable.iter().map(long).sum()
+}
+
+/// Makes fields that were not set empty texts.
+#[inline]
+pub(crate) unsafe fn fill_empty(row: *mut u8, layout: Layout) {
+    for (i, offset) in layout.variable.iter().enumerate().filter(|(_, o)| **o != 0) {
+        let field = row.add(*offset as usize).cast::<u64>();
+        if *field == 0 && *row.add(i / 8 + 1) & 1 << (i % 8) == 0 {
+            *field = EMPTY;
+        }
+    }
 }
 
 /// Gives a row that was written its final form, the only one that its values have: long values behind the columns, in
@@ -198,7 +225,7 @@ pub(crate) unsafe fn place_long_values(to: *mut u8, from: *const u8, layout: Lay
         *field = (end as u64) << 32 | bytes.len() as u64;
         let padded = (bytes.len() + 7) / 8 * 8;
         to.add(end + padded - 8).cast::<u64>().write(0);
-        to.add(end).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        copy_bytes(to.add(end), bytes);
         end += padded;
     }
 }

@@ -520,3 +520,143 @@ fn room_is_given_up_to_the_limit() {
     assert_eq!(large, Some(0));
     assert_eq!(guest.room(raw::FRAME_BYTES_MAX + 1), None);
 }
+
+schema! {
+    pub struct Texts {
+        a: String,
+        b: String,
+    }
+}
+
+/// The one form of a row of two texts, written by hand.
+fn texts(a: Option<&str>, b: Option<&str>) -> Vec<u64> {
+    let mut words = vec![0u64; 3];
+    for (i, text) in [a, b].iter().enumerate() {
+        let bytes = match text {
+            None => {
+                words[0] |= 1 << (8 + i);
+                continue;
+            }
+            Some(text) => text.as_bytes(),
+        };
+        let word = |from: &[u8]| from.iter().rev().fold(0u64, |w, b| w << 8 | *b as u64);
+        if bytes.len() < 8 {
+            words[1 + i] = word(bytes) | (0x80 | bytes.len() as u64) << 56;
+            continue;
+        }
+        words[1 + i] = (words.len() as u64 * 8) << 32 | bytes.len() as u64;
+        words.extend(bytes.chunks(8).map(word));
+    }
+    words
+}
+
+#[test]
+fn rows_have_one_form_however_they_are_written() {
+    let (long, other, third) = ("longer than seven", "and another, of more than three words", "eight by");
+    let written = |fill: fn(&mut RowMut<Texts>)| {
+        let (mut effects, arena) = (effects::Effects::new(), arena::Arena::new());
+        // Twice, so that the buffer has room behind the second one.
+        for op in 0..2 {
+            effects.push_row(raw::EFFECT_EMIT, op, 0, &arena, Texts::LAYOUT, fill);
+        }
+        let words = effects.finish().unwrap_or(&[]).to_vec();
+        let (first, second) = words.split_at(words.len() / 2);
+        for (op, row) in [first, second].iter().enumerate() {
+            assert_eq!(row[..2], [raw::EFFECT_EMIT as u64 | (op as u64) << 32, (row.len() as u64 - 2) * 8]);
+        }
+        assert_eq!(first[2..], second[2..]);
+        second[2..].to_vec()
+    };
+    for (i, (got, want)) in [
+        (written(|_| {}), texts(Some(""), Some(""))),
+        (
+            written(|out| {
+                out.set(Texts::a, "longer than seven");
+                out.set(Texts::b, "eight by")
+            }),
+            texts(Some(long), Some(third)),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::b, "eight by");
+                out.set(Texts::a, "longer than seven")
+            }),
+            texts(Some(long), Some(third)),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::a, "eight by");
+                out.set(Texts::a, "longer than seven");
+                out.set(Texts::b, "abc")
+            }),
+            texts(Some(long), Some("abc")),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::a, "longer than seven");
+                out.set(Texts::a, "eight by")
+            }),
+            texts(Some(third), Some("")),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::a, "longer than seven");
+                out.set(Texts::a, "short");
+                out.set(Texts::b, "eight by")
+            }),
+            texts(Some("short"), Some(third)),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::a, "longer than seven");
+                out.set_null(Texts::a);
+                out.set(Texts::b, "eight by")
+            }),
+            texts(None, Some(third)),
+        ),
+        (
+            written(|out| {
+                out.set_null(Texts::a);
+                out.set(Texts::b, "and another, of more than three words")
+            }),
+            texts(None, Some(other)),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::b, "longer than seven");
+                let before = out.value(Texts::b).to_string();
+                out.set(Texts::a, &before);
+            }),
+            texts(Some(long), Some(long)),
+        ),
+        (
+            written(|out| {
+                out.set(Texts::a, "longer than seven");
+                out.put(Texts::b, Some("four"))
+            }),
+            texts(Some(long), Some("four")),
+        ),
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert_eq!(got, want, "row {i}");
+    }
+    // Copies: of a whole row, of a field, and over what was there.
+    let row = texts(Some(long), Some(other));
+    let (mut effects, arena) = (effects::Effects::new(), arena::Arena::new());
+    // SAFETY: it is a row of the schema.
+    let from = unsafe { Row::<Texts>::at(row.as_ptr().cast()) };
+    for _ in 0..2 {
+        effects.clear();
+        effects.push_row::<Texts>(0, 0, 0, &arena, Texts::LAYOUT, |out| out.copy(from));
+        assert_eq!(effects.finish().map(|w| w[2..].to_vec()), Some(row.clone()));
+        effects.clear();
+        effects.push_row::<Texts>(0, 0, 0, &arena, Texts::LAYOUT, |out| {
+            out.set(Texts::a, third);
+            out.copy(from);
+            out.copy_field(Texts::a, from, Texts::b);
+        });
+        assert_eq!(effects.finish().map(|w| w[2..].to_vec()), Some(texts(Some(other), Some(other))));
+    }
+}

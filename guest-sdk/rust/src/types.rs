@@ -20,9 +20,12 @@ pub trait Access<'v>: Type {
     /// `row` must be a row with a field of this type at `offset`, both good for `'v`.
     #[doc(hidden)]
     unsafe fn read(row: *const u8, offset: u32) -> Self::Value;
-    /// The 8 bytes of a field.
+    /// The 8 bytes of the field at an offset of a row that is being written.
+    ///
+    /// # Safety
+    /// `row` must be a row with a field of this type at `offset`.
     #[doc(hidden)]
-    fn bits(value: Self::Value, arena: &Arena) -> u64;
+    unsafe fn bits(value: Self::Value, arena: &Arena, row: *const u8, offset: u32) -> u64;
 }
 
 /// A type whose values are numbers in a field's lowest bytes.
@@ -44,7 +47,7 @@ macro_rules! fixed {
                 *row.add(offset as usize).cast::<$value>()
             }
             #[inline(always)]
-            fn bits($v: $value, _: &Arena) -> u64 {
+            unsafe fn bits($v: $value, _: &Arena, _: *const u8, _: u32) -> u64 {
                 $bits
             }
         }
@@ -92,7 +95,7 @@ impl<'v, const P: u8, const S: u8> Access<'v> for Decimal<P, S> {
         *row.add(offset as usize).cast::<i64>()
     }
     #[inline(always)]
-    fn bits(v: i64, _: &Arena) -> u64 {
+    unsafe fn bits(v: i64, _: &Arena, _: *const u8, _: u32) -> u64 {
         v as u64
     }
 }
@@ -115,8 +118,8 @@ impl<'v> Access<'v> for String {
         std::str::from_utf8_unchecked(view(row, offset))
     }
     #[inline]
-    fn bits(v: &'v str, arena: &Arena) -> u64 {
-        variable_bits(v.as_bytes(), arena)
+    unsafe fn bits(v: &'v str, arena: &Arena, row: *const u8, offset: u32) -> u64 {
+        variable_bits(v.as_bytes(), arena, row, offset)
     }
 }
 
@@ -137,8 +140,8 @@ impl<'v> Access<'v> for Bytes {
         view(row, offset)
     }
     #[inline]
-    fn bits(v: &'v [u8], arena: &Arena) -> u64 {
-        variable_bits(v, arena)
+    unsafe fn bits(v: &'v [u8], arena: &Arena, row: *const u8, offset: u32) -> u64 {
+        variable_bits(v, arena, row, offset)
     }
 }
 
@@ -167,13 +170,39 @@ pub(crate) unsafe fn view<'v>(row: *const u8, offset: u32) -> &'v [u8] {
     std::slice::from_raw_parts(at, length)
 }
 
-pub(crate) fn variable_bits(v: &[u8], arena: &Arena) -> u64 {
-    if v.len() > INLINE_MAX {
-        return PENDING | arena.keep(v) as usize as u64;
+/// The bits of a value for a field of variable width.
+///
+/// # Safety
+/// `row` must be a row with such a field at `offset`.
+#[inline]
+pub(crate) unsafe fn variable_bits(v: &[u8], arena: &Arena, row: *const u8, offset: u32) -> u64 {
+    arena.replaced(row, *row.add(offset as usize).cast::<u64>());
+    match v.len() > INLINE_MAX {
+        true => long_bits(v, arena, row, offset),
+        false => short_bits(v),
     }
-    let mut bits = EMPTY | (v.len() as u64) << 56;
-    for (i, b) in v.iter().enumerate() {
-        bits |= (*b as u64) << (8 * i);
+}
+
+/// The same of a long value, where nothing is replaced.
+#[inline]
+pub(crate) unsafe fn long_bits(v: &[u8], arena: &Arena, row: *const u8, offset: u32) -> u64 {
+    match arena.append(row, offset, v) {
+        Some(bits) => bits,
+        None => PENDING | arena.keep(v) as usize as u64,
     }
-    bits
+}
+
+/// The bits of a value of up to 7 bytes: by loads that overlap, since a loop costs more than all the rest.
+#[inline]
+unsafe fn short_bits(v: &[u8]) -> u64 {
+    let (n, p) = (v.len(), v.as_ptr());
+    let bits = EMPTY | (n as u64) << 56;
+    match n {
+        0 => bits,
+        1..=3 => bits | *p as u64 | (*p.add(n >> 1) as u64) << (8 * (n >> 1)) | (*p.add(n - 1) as u64) << (8 * (n - 1)),
+        _ => {
+            let (first, last) = (p.cast::<u32>().read_unaligned(), p.add(n - 4).cast::<u32>().read_unaligned());
+            bits | first as u64 | (last as u64) << (8 * (n - 4))
+        }
+    }
 }

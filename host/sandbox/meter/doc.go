@@ -18,6 +18,11 @@
 // Bulk operations are charged by their length when it is known, growing memory by its
 // pages. A function that is short and ends surely is charged by its callers.
 //
+// A function whose loops go round more often than they call others, as it seems, has
+// fuel in a local of its own, and puts it back where it returns, stops, or calls a
+// function that charges. In a trap of the processor's between two of these the global is
+// behind: it says less than was spent, and the same each time.
+//
 // Depth is taken by functions that call others, by the room that they may need on
 // the engine's stack, and given back where they return; a trap may leave it taken.
 //

@@ -15,7 +15,7 @@ const (
 )
 
 // Version changes whenever the same module is rewritten to something else.
-const Version = 1
+const Version = 2
 
 // Sections of the binary format that are looked into.
 const (

@@ -20,6 +20,7 @@ type point struct {
 	vain      uint32 // part of cost that was moved here
 	dominator uint32
 	open      uint32 // blocks that are open there
+	nested    uint32 // loops that are open there
 	loop      bool
 	kept      bool
 }
@@ -27,8 +28,8 @@ type point struct {
 // Tuned by measurement (BenchmarkFuel): a charge costs as much as ten instructions
 // or so.
 const (
-	stretchMax = 64
-	vainMax    = 256
+	stretchMax = 128
+	vainMax    = 512
 	foldMax    = 24 // cost of an entry that the loop behind it is charged for
 )
 
@@ -52,6 +53,7 @@ const (
 type edit struct {
 	at, end uint32
 	open    uint32 // blocks that are open there
+	nested  uint32 // loops that are open there
 	op, sub byte
 }
 
@@ -79,8 +81,10 @@ type function struct {
 	calls        bool // has calls
 	bulk         bool // has operations with a length
 	loops        bool
-	intoLoop     bool // the entry leads straight into a loop
-	folded       bool // whose head is charged and checked for it
+	intoLoop     bool   // the entry leads straight into a loop
+	folded       bool   // whose head is charged and checked for it
+	nested       uint32 // loops that are open
+	cached       bool   // fuel is in a local of its own between calls
 }
 
 // open reads the locals of a body.
@@ -128,7 +132,37 @@ func (r *rewriter) plan(n int) error {
 		return errMalformed
 	}
 	f.merge()
+	f.cached = f.loops && r.savedByCaching() > 0
 	return nil
+}
+
+// savedByCaching is about how many loads and stores it saves to have fuel in a local: two
+// a charge, as often as loops seem to go round; and what it takes, two a call.
+func (r *rewriter) savedByCaching() (saved int64) {
+	often := func(nested uint32) int64 { return 1 << (3 * min(nested, 5)) }
+	f := &r.f
+	for i := range f.points {
+		if p := &f.points[i]; p.kept && p.nested > 0 {
+			saved += often(p.nested)
+		}
+	}
+	for i := range f.edits {
+		if e := &f.edits[i]; e.isCall() && !r.isLast(e) {
+			saved -= often(e.nested)
+		}
+	}
+	return saved
+}
+
+func (e *edit) isCall() bool { return e.op == opcode.Call || e.op == opcode.CallIndirect }
+
+// isLast tells of a call that nothing comes after: it does not return.
+func (r *rewriter) isLast(e *edit) bool { return r.in[e.end] == opcode.Unreachable }
+
+// isShort tells of a function that is charged by its callers.
+func (r *rewriter) isShort(index uint32) bool {
+	n := int64(index) - int64(r.imported)
+	return n >= 0 && n < int64(len(r.short)) && r.short[n] > 0
 }
 
 // checkIndices is invariant D.
@@ -165,6 +199,9 @@ func (r *rewriter) step(i *opcode.Instruction) {
 	switch i.Op {
 	case opcode.Block, opcode.Loop, opcode.If:
 		f.frames = append(f.frames, frame{op: i.Op, before: f.current, dead: f.dead})
+		if i.Op == opcode.Loop {
+			f.nested++
+		}
 		f.intoLoop = f.intoLoop || i.Op == opcode.Loop && len(f.points) == 1 && !f.dead
 		if i.Op != opcode.Block {
 			f.start(i.End, f.current, i.Op == opcode.Loop)
@@ -190,6 +227,9 @@ func (r *rewriter) step(i *opcode.Instruction) {
 		f.dead = true
 	case opcode.Call, opcode.CallIndirect:
 		f.calls = true
+		if i.Op == opcode.CallIndirect || !r.isShort(i.Index) {
+			f.edit(i)
+		}
 	case opcode.MemoryGrow, opcode.Misc:
 		if i.Op == opcode.MemoryGrow || hasLength(i) {
 			f.bulk = true
@@ -199,7 +239,7 @@ func (r *rewriter) step(i *opcode.Instruction) {
 }
 
 func (f *function) edit(i *opcode.Instruction) {
-	f.edits = append(f.edits, edit{at: uint32(i.At), end: uint32(i.End), open: uint32(len(f.frames) - 1), op: i.Op, sub: i.Sub})
+	f.edits = append(f.edits, edit{at: uint32(i.At), end: uint32(i.End), open: uint32(len(f.frames) - 1), nested: f.nested, op: i.Op, sub: i.Sub})
 }
 
 func hasLength(i *opcode.Instruction) bool {
@@ -213,8 +253,8 @@ func (r *rewriter) costOf(i *opcode.Instruction) uint32 {
 	case opcode.CallIndirect:
 		return costCallIndirect
 	case opcode.Call:
-		if n := int64(i.Index) - int64(r.imported); n >= 0 && n < int64(len(r.short)) {
-			return 1 + r.short[n]
+		if r.isShort(i.Index) {
+			return 1 + r.short[int(i.Index)-r.imported]
 		}
 	case opcode.MemoryGrow:
 		return costBulk
@@ -257,7 +297,7 @@ func (f *function) start(at int, dominator uint32, loop bool) {
 		return
 	}
 	f.current = uint32(len(f.points))
-	f.points = append(f.points, point{at: uint32(at), dominator: dominator, open: uint32(len(f.frames) - 1), loop: loop})
+	f.points = append(f.points, point{at: uint32(at), dominator: dominator, open: uint32(len(f.frames) - 1), nested: f.nested, loop: loop})
 }
 
 // close ends a block. Behind a loop control comes from the loop alone, but once and
@@ -265,6 +305,9 @@ func (f *function) start(at int, dominator uint32, loop bool) {
 func (f *function) close(at int) {
 	open := f.frames[len(f.frames)-1]
 	f.frames = f.frames[:len(f.frames)-1]
+	if open.op == opcode.Loop {
+		f.nested--
+	}
 	if open.op == opcode.Block && !open.branched || len(f.frames) == 0 {
 		f.dead = f.dead || open.dead
 		return

@@ -13,13 +13,13 @@ const (
 	opEnd        = opcode.End
 	opMemorySize = 0x3f
 	opI64Const   = 0x42
-	opI64LtS     = 0x53
 	opI32Sub     = 0x6b
 	opI64Add     = 0x7c
 	opI64Sub     = 0x7d
 	opI64Or      = 0x84
 	opI64Shl     = 0x86
 	opI64ShrU    = 0x88
+	opI32Wrap    = 0xa7
 	opI64Extend  = 0xad // of an unsigned i32
 	blockVoid    = 0x40
 )
@@ -51,15 +51,16 @@ func (r *rewriter) function(n int) error {
 	}
 	f := &r.f
 	r.body = r.body[:0]
-	groups := uint64(f.count)
+	groups, more := uint64(f.count), []byte(nil)
 	if f.bulk {
-		groups++
+		groups, more = groups+1, append(more, 1, typeI32) // its index is f.locals
+	}
+	if f.cached {
+		groups, more = groups+1, append(more, 1, typeI64) // see cache
 	}
 	r.body = binary.AppendUvarint(r.body, groups)
 	r.body = append(r.body, r.in[f.groups.from:f.groups.to]...)
-	if f.bulk {
-		r.body = append(r.body, 1, typeI32) // its index is f.locals
-	}
+	r.body = append(r.body, more...)
 	if f.calls || f.loops || f.bulk || f.cost > uncheckedMax {
 		r.checked(r.defined[n])
 	} else {
@@ -84,6 +85,7 @@ func (r *rewriter) checked(typeIndex uint32) {
 	if f.calls {
 		r.add(r.depth(), -int64(room))
 	}
+	r.fetch()
 	if !f.folded {
 		r.charge(f.points[0].cost)
 		r.check(0, f.calls)
@@ -92,10 +94,29 @@ func (r *rewriter) checked(typeIndex uint32) {
 	r.body = r.appendBlockType(r.body, typeIndex)
 	r.instructions(true)
 	r.body = append(r.body, opEnd)
+	r.settle()
 	if f.calls {
 		r.add(r.depth(), int64(room))
 	}
-	r.body = append(r.body, opcode.Return, opEnd, opcode.Unreachable, opEnd)
+	r.body = append(r.body, opcode.Return, opEnd)
+	r.settle()
+	r.body = append(r.body, opcode.Unreachable, opEnd)
+}
+
+// fetch and settle move fuel to the function's own local, if it has one, and back: where it
+// is left and where it calls others, who look at the global.
+func (r *rewriter) fetch() {
+	if r.f.cached {
+		r.get(r.fuel())
+		r.cache(opcode.LocalSet)
+	}
+}
+
+func (r *rewriter) settle() {
+	if r.f.cached {
+		r.cache(opcode.LocalGet)
+		r.set(r.fuel())
+	}
 }
 
 // room is what a call of the function takes on the engine's stack, in words: a
@@ -145,7 +166,16 @@ func (r *rewriter) instructions(canStop bool) {
 		e := &f.edits[n]
 		n++
 		switch {
-		case e.op == opcode.Return && f.calls && canStop:
+		case e.isCall():
+			if f.cached {
+				flush(int(e.at))
+				r.settle()
+				flush(int(e.end))
+				if !r.isLast(e) {
+					r.fetch()
+				}
+			}
+		case e.op == opcode.Return && (f.calls || f.cached) && canStop:
 			flush(int(e.at))
 			r.body = binary.AppendUvarint(append(r.body, opcode.Br), uint64(e.open))
 			written = int(e.end)
@@ -170,12 +200,13 @@ func (f *function) keptFrom(n int) int {
 
 // check stops if there is no fuel, or no depth, left.
 func (r *rewriter) check(stop uint32, depth bool) {
-	r.get(r.fuel())
+	r.getFuel()
 	if depth {
 		r.get(r.depth())
 		r.body = append(r.body, opI64Or)
 	}
-	r.body = append(r.body, opI64Const, 0, opI64LtS, opcode.BrIf)
+	// By the sign: a comparison takes the engine two instructions more.
+	r.body = append(r.body, opI64Const, 0x3f, opI64ShrU, opI32Wrap, opcode.BrIf)
 	r.body = binary.AppendUvarint(r.body, uint64(stop))
 }
 
@@ -190,7 +221,7 @@ func (r *rewriter) chargeBulk(sub byte, stop uint32) {
 // chargeLength charges for the number on the stack, shifted, and leaves it there.
 func (r *rewriter) chargeLength(stop uint32, shift, op byte) {
 	r.local(opcode.LocalTee)
-	r.get(r.fuel())
+	r.getFuel()
 	r.local(opcode.LocalGet)
 	r.chargeShifted(stop, shift, op)
 }
@@ -199,7 +230,7 @@ func (r *rewriter) chargeLength(stop uint32, shift, op byte) {
 // answered on the stack: the size before, or -1, which counts as all pages there are.
 func (r *rewriter) chargeGrowth(stop uint32) {
 	r.local(opcode.LocalTee)
-	r.get(r.fuel())
+	r.getFuel()
 	r.body = append(r.body, opMemorySize, 0)
 	r.local(opcode.LocalGet)
 	r.body = append(r.body, opI32Sub)
@@ -209,7 +240,7 @@ func (r *rewriter) chargeGrowth(stop uint32) {
 // chargeShifted charges for the i32 on the stack, with the fuel below it.
 func (r *rewriter) chargeShifted(stop uint32, shift, op byte) {
 	r.body = append(r.body, opI64Extend, opI64Const, shift, op, opI64Sub)
-	r.set(r.fuel())
+	r.setFuel()
 	r.check(stop, false)
 }
 
@@ -218,8 +249,26 @@ func (r *rewriter) depth() uint32 { return r.globals + 1 }
 
 func (r *rewriter) charge(cost uint32) {
 	if cost > 0 {
-		r.add(r.fuel(), -int64(cost))
+		r.getFuel()
+		r.body = append(appendSigned(append(r.body, opI64Const), int64(cost)), opI64Sub)
+		r.setFuel()
 	}
+}
+
+func (r *rewriter) getFuel() {
+	if r.f.cached {
+		r.cache(opcode.LocalGet)
+		return
+	}
+	r.get(r.fuel())
+}
+
+func (r *rewriter) setFuel() {
+	if r.f.cached {
+		r.cache(opcode.LocalSet)
+		return
+	}
+	r.set(r.fuel())
 }
 
 // add adds to a counter. It subtracts where it can: the numbers are shorter to read.
@@ -244,6 +293,15 @@ func (r *rewriter) set(global uint32) {
 
 func (r *rewriter) local(op byte) {
 	r.body = binary.AppendUvarint(append(r.body, op), uint64(r.f.locals))
+}
+
+// cache accesses the local that has the fuel.
+func (r *rewriter) cache(op byte) {
+	index := uint64(r.f.locals)
+	if r.f.bulk {
+		index++
+	}
+	r.body = binary.AppendUvarint(append(r.body, op), index)
 }
 
 // appendSigned appends a signed LEB128.
