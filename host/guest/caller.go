@@ -155,6 +155,7 @@ type Caller struct {
 	fueled Fueled  // nil: it does not count
 	perOp  float64 // fuel
 	opsMax int     // of a frame
+	spent  int64   // fuel of the last call, if it was answered; -1
 	failed bool    // the last call failed, by the guest's fault
 	faulty int     // the op of the frame that is known to be at fault, -1
 }
@@ -424,7 +425,7 @@ func KindOf(err error) abi.FaultKind {
 // call performs ops from..to in one frame.
 func (c *Caller) call(from, to int) error {
 	f := &c.frame
-	c.failed, c.faulty = true, -1
+	c.failed, c.faulty, c.spent = true, -1, -1
 	f.plan(c, from, to)
 	if c.fueled != nil {
 		c.fueled.Ops(to - from)
@@ -458,6 +459,9 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	}
 	edited = c.instance.Frame()
 	if c.fueled != nil {
+		c.spent = c.fueled.Fuel()
+	}
+	if c.fueled != nil {
 		c.measure(c.fueled.Fuel(), c.frame.to-c.frame.from)
 	}
 	if err = c.check(effects, edited); err != nil {
@@ -469,6 +473,10 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	}
 	return effects, edited, nil
 }
+
+// Spent is the fuel of an op that Fault is told of, if it was answered, and what is wrong
+// is the answer; -1: it is not known.
+func (c *Caller) Spent() int64 { return c.spent }
 
 // measure has frames cost about as much as one may, going by the last one and, less and
 // less, by those before.

@@ -27,10 +27,11 @@ func functionInputsOf(f *job.Function, sides ...*stream.Schema) functionInputs {
 }
 
 // faultOf is what a fault of a function costs, by the step's policy; caller is made
-// after it.
-func (f *failing) faultOf(fn *job.Function, caller **guests.Caller) func(int, error) error {
+// after it. What the function is not told is added by more.
+func (f *failing) faultOf(fn *job.Function, caller **guests.Caller, more func(op int, x *failure)) func(int, error) error {
 	return func(op int, err error) error {
 		x := failureOf(fn, *caller, op, err)
+		more(op, &x)
 		if kind, _ := (*caller).Op(op); kind == abi.OpOnMerge {
 			return f.faults.fail(&x) // the states of the windows that it was about are lost
 		}
@@ -47,7 +48,14 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	o.phases = &phases{}
 	if f := fns.Assigner; f != nil {
 		a := &assigner{inputs: functionInputsOf(f, sides...)}
-		a.fault = o.faultOf(f, &a.caller)
+		whole := o.faults.originals(sides...)
+		a.fault = o.faultOf(f, &a.caller, func(_ int, x *failure) {
+			b, n := a.batch, a.first+len(a.ends)
+			o.faults.came(b, n)
+			whole.keep(0, a.side, b.Row(n))
+			whole.show(x, 0)
+			x.key = o.shownKey.Show(o.sides[a.side].key.AppendTo(nil, b.Row(n), stream.Insert))
+		})
 		if a.caller, err = b.caller(f, a); err != nil {
 			return err
 		}
@@ -55,7 +63,13 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	if f := fns.Trigger; f != nil {
 		t := &trigger{slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...)}
-		t.cell, t.fault = triggerCell, o.faultOf(f, &t.caller)
+		t.originals = o.faults.originals(sides...)
+		t.cell, t.fault = triggerCell, o.faultOf(f, &t.caller, func(op int, x *failure) {
+			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
+				t.originals.show(x, op)
+			}
+			x.key = o.shownKey.Show(o.keyOfQuestion(len(t.answers) - 1))
+		})
 		if t.caller, err = b.caller(f, t); err != nil {
 			return err
 		}
@@ -72,7 +86,7 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 		return list, nil
 	}
 	v := &evictor{inputs: functionInputsOf(f, sides...), now: &o.facts.Now, after: options.Evictor.After}
-	v.fault = o.faultOf(f, &v.caller)
+	v.fault = o.faultOf(f, &v.caller, func(_ int, x *failure) { x.key = o.shownKey.Show(v.key) })
 	list.asked = v
 	var err error
 	v.caller, err = b.caller(f, v)
@@ -137,6 +151,10 @@ func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side)
 	p := &pairs{
 		emitter: emitter{failing: o, function: f, outs: o.withFailed([]*output{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
 		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key),
+		originals: [2]*originals{o.faults.originals(l.Input, r.Input), o.faults.originals(l.Input, r.Input)},
+	}
+	if o.faults.out != nil {
+		p.originals[left].scratch, p.originals[right].scratch = true, true
 	}
 	var err error
 	p.caller, err = b.caller(f, p)
@@ -149,6 +167,10 @@ func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r res
 	g := &reducer{
 		function: f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
 		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, failing: o.failing, key: s.Input.Project(s.KeyBy),
+		originals: o.faults.originals(s.Input),
+	}
+	if g.originals != nil {
+		g.originals.scratch = cell == accumulatorCell
 	}
 	g.output = stream.NewProjection(f.Accumulator, reducedColumns(s))
 	var err error

@@ -166,15 +166,18 @@ func (o *each) Take(i int, e abi.Effect) error {
 	o.marks.pass(i, o.outs)
 	n := int(o.ops[i])
 	row := o.batch.Row(n)
-	switch {
-	case e.Kind == abi.EffectKeep:
+	if e.Kind == abi.EffectKeep {
 		o.kept = true
-	case o.join != nil:
-		o.results[0].batch.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
-	default:
-		e.Payload[0] = byte(row.Change())
-		o.results[e.Aux].batch.Append(e.Payload, o.batch.Time(n))
+		return nil
 	}
+	to := o.results[e.Aux].batch
+	if o.join != nil {
+		to.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
+	} else {
+		e.Payload[0] = byte(row.Change())
+		to.Append(e.Payload, o.batch.Time(n))
+	}
+	to.CopyOrigin(o.batch, n)
 	return nil
 }
 
@@ -183,6 +186,7 @@ func (o *each) Done(i int) error {
 	if o.kept {
 		n := int(o.ops[i])
 		o.results[0].batch.Append(o.batch.Row(n), o.batch.Time(n))
+		o.results[0].batch.CopyOrigin(o.batch, n)
 		o.kept = false
 	}
 	return nil
@@ -194,6 +198,7 @@ func (o *each) Fault(i int, err error) error {
 	n := int(o.ops[i])
 	x := failureOf(o.function, o.caller, i, err)
 	x.record, x.schema, x.time = o.batch.Row(n), o.schema, o.batch.Time(n)
+	x.position = o.batch.Origin(n).String()
 	return o.faults.take(&x)
 }
 

@@ -126,7 +126,7 @@ func (r *route) distribute(b *stream.Batch) bool {
 		if r.row == b.Len() {
 			break
 		}
-		if !r.direct(b.Row(r.row), b.Time(r.row)) {
+		if !r.direct(b, r.row) {
 			return false
 		}
 		r.row++
@@ -135,35 +135,37 @@ func (r *route) distribute(b *stream.Batch) bool {
 	return true
 }
 
-func (r *route) direct(row stream.Row, t stream.EventTime) bool {
+// direct hands row n on.
+func (r *route) direct(b *stream.Batch, n int) bool {
 	if r.key == nil {
-		return r.copyToAll(row, t)
+		return r.copyToAll(b, n)
 	}
-	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], row, stream.Insert)
+	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], b.Row(n), stream.Insert)
 	i := int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))])
 	if !r.hasPending(i) {
 		return false
 	}
-	r.append(i, row, t)
+	r.append(i, b, n)
 	return true
 }
 
 // copyToAll hands a row to all tasks, or to none.
-func (r *route) copyToAll(row stream.Row, t stream.EventTime) bool {
+func (r *route) copyToAll(b *stream.Batch, n int) bool {
 	for i := range r.pipes {
 		if !r.hasPending(i) {
 			return false
 		}
 	}
 	for i := range r.pipes {
-		r.append(i, row, t)
+		r.append(i, b, n)
 	}
 	return true
 }
 
-func (r *route) append(i int, row stream.Row, t stream.EventTime) {
+func (r *route) append(i int, from *stream.Batch, n int) {
 	b := r.pending[i]
-	b.Append(row, t)
+	b.Append(from.Row(n), from.Time(n))
+	b.CopyOrigin(from, n)
 	if b.Len() >= r.limits.BatchRows || b.Bytes() >= r.limits.BatchBytes {
 		r.send(i)
 	}
