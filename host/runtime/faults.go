@@ -78,7 +78,11 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	}
 	switch kind {
 	case abi.OpOnWindow, abi.OpOnGroup, abi.OpEvict, abi.OpClear, abi.OpOnEventTime, abi.OpOnProcessingTime, abi.OpOnMerge:
-		w := showWindow(window.Window{Start: ctx.Start, End: ctx.End})
+		of := window.Window{Start: ctx.Start, End: ctx.End}
+		if x.time == stream.MinTime {
+			x.time = stream.EventTime(of.MaxTimestamp())
+		}
+		w := showWindow(of)
 		x.where += " of " + w
 		if x.shown = w; x.record != nil {
 			x.shown = x.schema.Show(x.record) + " in " + w

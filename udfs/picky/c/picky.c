@@ -11,7 +11,7 @@ static void refuse(const record *in) {
 }
 
 /* at-end: as the built-in trigger event-time. It also fails on 14 in windows whose last millisecond ends in 9, and when a
- * window is cleared to which no record has come. */
+ * window is cleared to which no record has come, or one that begins at 500. */
 static ws_decision at_end_on_element(ws_op *o, const record *in) {
   record *seen = ws_edit(o, 0, record);
   ws_set(seen, n, ws_get(seen, n) + 1);
@@ -34,6 +34,7 @@ static void at_end_on_merge(ws_op *o) {
 }
 static void at_end_clear(ws_op *o) {
   if (!ws_state(o, 0, record)) WS_FAIL("cleared without a record");
+  if (ws_start(o) == 500) WS_FAIL("does not end");
   ws_delete_timer(o, WS_EVENT, ws_last(o));
 }
 WS_TRIGGER(at_end, record)
