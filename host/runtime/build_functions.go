@@ -150,7 +150,7 @@ func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *o
 func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side) (*pairs, error) {
 	p := &pairs{
 		emitter: emitter{failing: o, function: f, outs: o.withFailed([]*output{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
-		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key),
+		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key), shownKey: l.Input.Project(l.Key),
 		originals: [2]*originals{o.faults.originals(l.Input, r.Input), o.faults.originals(l.Input, r.Input)},
 	}
 	if o.faults.out != nil {

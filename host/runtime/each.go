@@ -230,7 +230,7 @@ func (b *builder) each(s *job.Step) error {
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err
 	}
-	t.op, t.faults = o, o.faults
+	t.op, t.faults, t.name = o, o.faults, "step "+failedOf(s.Name) // as the job file calls it
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }

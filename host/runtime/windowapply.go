@@ -200,6 +200,8 @@ type pairs struct {
 	alt *stream.Projection // of a right row
 	buf []byte
 
+	shownKey *stream.Schema
+
 	originals [2]*originals // by side
 }
 
@@ -237,11 +239,11 @@ func (p *pairs) Fault(i int, err error) error {
 			p.originals[s].show(&sides[s], i)
 		}
 		x.shown = showSide(&sides[left]) + " with " + showSide(&sides[right])
-		from := &sides[left]
+		from, key := &sides[left], p.key
 		if from.record == nil {
-			from = &sides[right]
+			from, key = &sides[right], p.alt
 		}
-		x.record, x.schema = from.record, from.schema
+		x.record, x.schema, x.key = from.record, from.schema, p.shownKey.Show(key.AppendTo(nil, from.record, stream.Insert))
 	}
 	return p.faults.take(&x)
 }

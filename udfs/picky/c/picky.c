@@ -126,5 +126,16 @@ static void pair_join(ws_op *o, const record *l, const record *r) {
 }
 WS_JOIN(pair, record, record)
 
+/* running: the records of a key so far, of which none is 13. */
+static void running_on_record(ws_op *o, const record *in) {
+  record *seen = ws_edit(o, 0, record);
+  ws_set(seen, n, ws_get(seen, n) + 1);
+  refuse(in);
+  record *out = ws_emit(o, 0, record);
+  ws_set(out, n, ws_get(seen, n));
+}
+static void running_on_timer(ws_op *o) { (void)o; }
+WS_PROCESS(running, record)
+
 WS_MODULE(WS_FUNCTION(0, at_end) WS_FUNCTION_WITH(1, counted, width) WS_FUNCTION(2, both) WS_FUNCTION(3, sum) WS_FUNCTION(4, last)
-          WS_FUNCTION(5, listed) WS_FUNCTION(6, pair))
+          WS_FUNCTION(5, listed) WS_FUNCTION(6, pair) WS_FUNCTION(7, running))
