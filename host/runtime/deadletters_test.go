@@ -23,10 +23,11 @@ parallelism: PARALLELISM
 modules: {p: {file: picky-c.wasm}, u: {file: unruly-c.wasm}, r: {file: roles-c.wasm}}
 sources:
   in: {file: {path: in, format: json}, schema: {k: STRING, n: BIGINT, t: TIMESTAMP(3), user: STRING, amount: BIGINT, more: STRING}, event-time: t}
+  far: {file: {path: far, format: json}, schema: {k: STRING, n: BIGINT, t: TIMESTAMP(3), user: STRING, amount: BIGINT, more: STRING}, event-time: t}
 steps:
   ends: {from: in, key-by: [k], window: {tumbling: {size: 1m}, trigger: {wasm: p.at-end}}, aggregate: {n: count}, on-fault: dead-letter}
   both: {from: in, key-by: [k], window: {wasm: p.both}, aggregate: {n: count}, on-fault: dead-letter}
-  good: {from: in, filter: {wasm: r.positive}}
+  good: {from: far, filter: {wasm: r.positive}}
   sums: {from: good, key-by: [k], window: {tumbling: {size: 1m}}, aggregate: {wasm: p.sum}, on-fault: dead-letter}
   last: {from: good, key-by: {wasm: r.by-user}, window: {tumbling: {size: 1m}}, reduce: {wasm: p.last}, on-fault: dead-letter}
   pairs: {window-join: {left: in, right: good, left-key: [k], right-key: [k], join: {wasm: p.pair}}, window: {tumbling: {size: 1m}}, on-fault: dead-letter}
@@ -64,11 +65,12 @@ func TestDeadLetters(t *testing.T) {
 			if splits {
 				position = split
 			}
+			far := strings.Replace(position, "source in", "source far", 1)
 			letter := func(function, key, position string) string {
 				return fmt.Sprintf("p.%s | %s | %s | %s | failed: no thirteen", function, key, position, shown)
 			}
 			want := []string{
-				letter("at-end", `k "a"`, position), letter("both", `k "a"`, position), letter("sum", `k "a"`, position), letter("last", `key user "ann"`, position),
+				letter("at-end", `k "a"`, position), letter("both", `k "a"`, position), letter("sum", `k "a"`, far), letter("last", `key user "ann"`, far),
 				"u.map |  | " + position + " | " + shown + " | bad-answer: op 0, on-record, was answered by emit twice",
 				letter("running", `k "a"`, position),
 			}
