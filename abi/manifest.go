@@ -29,6 +29,9 @@ func ParseManifestJSON(text []byte) (*Manifest, error) {
 	}
 	m := &Manifest{}
 	if err := protojson.Unmarshal(text, m); err != nil {
+		if unknown := unknownField(text); unknown != nil {
+			err = unknown
+		}
 		return nil, fmt.Errorf("abi: the manifest is not the JSON of manifest.proto: %w", err)
 	}
 	return m, nil
@@ -334,23 +337,25 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance in bytes.
+// edits is how many bytes are to be put in, left out, replaced or swapped with their neighbour.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			substitute := diagonal
+			replaced := last[j]
 			if a[i] != b[j] {
-				substitute++
+				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+			row[j+1] = min(replaced, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

@@ -42,9 +42,9 @@ func contextOf(role string, kind uint16) int {
 
 // The rows of messages and answers.
 var (
-	messageSchema = mustSchema("BYTES value, BYTES key")
-	requestSchema = mustSchema("STRING method, STRING url, STRING headers, BYTES body")
-	answerSchema  = mustSchema("INT status, STRING headers, BYTES body, STRING error")
+	messageSchema = schemaOf("BYTES value", "BYTES key")
+	requestSchema = schemaOf("STRING method", "STRING url", "STRING headers", "BYTES body")
+	answerSchema  = schemaOf("INT status", "STRING headers", "BYTES body", "STRING error")
 )
 
 // op reads an op's line.
@@ -159,8 +159,11 @@ func (r *reader) opRows(s *step, rest string) error {
 	return nil
 }
 
-// decisions are those of triggers.
-var decisions = []string{"continue", "fire", "purge", "fire-and-purge"}
+// decisions are those of triggers, domains those of timers, each in the order of its numbers.
+var (
+	decisions = []string{"continue", "fire", "purge", "fire-and-purge"}
+	domains   = []string{"event", "processing"}
+)
 
 // effect reads what follows =>.
 func (r *reader) effect(text string) (e wantedEffect, err error) {
@@ -171,7 +174,7 @@ func (r *reader) effect(text string) (e wantedEffect, err error) {
 	case "set-timer", "delete-timer":
 		e.kind = map[string]uint32{"set-timer": effectSetTimer, "delete-timer": effectDeleteTimer}[word]
 		domain, time, _ := strings.Cut(rest, " ")
-		e.aux = uint32(slices.Index([]string{"event", "processing"}, domain))
+		e.aux = uint32(slices.Index(domains, domain))
 		e.payload, err = times(time, 1)
 	case "decide":
 		e.kind, e.aux = effectDecide, uint32(slices.Index(decisions, rest))
@@ -205,23 +208,14 @@ func (r *reader) effect(text string) (e wantedEffect, err error) {
 
 func (r *reader) emit(rest string) (e wantedEffect, err error) {
 	e.kind = effectEmit
-	schema := r.f.Output
-	if r.f.Role == "encode" {
-		schema = messageSchema
-	}
 	if !strings.HasPrefix(rest, "{") {
 		name, row, _ := strings.Cut(rest, " ")
 		i := slices.IndexFunc(r.f.NamedOutputs, func(o *NamedOutput) bool { return o.Name == name })
 		if i < 0 {
 			return e, fmt.Errorf("the function has no output %q", name)
 		}
-		e.aux, schema, rest = uint32(i+1), r.f.NamedOutputs[i].Schema, row
+		e.aux, rest = uint32(i+1), row
 	}
-	for _, answered := range r.now.c.open.effects {
-		if answered.kind == effectSchema && answered.aux == e.aux {
-			schema = schemaOfText(answered.payload)
-		}
-	}
-	e.payload, err = encodeRow(schema, rest)
+	e.payload, err = encodeRow(r.now.c.words(r.f).outputs[e.aux], rest)
 	return e, err
 }

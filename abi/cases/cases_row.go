@@ -102,10 +102,12 @@ func readSchema(text string) (*Schema, error) {
 	return s, nil
 }
 
-func mustSchema(text string) *Schema {
-	s, err := readSchema(text)
-	if err != nil {
-		panic(err) // the texts above are sound
+// schemaOf is a schema of columns, each of them `TYPE NAME`.
+func schemaOf(columns ...string) *Schema {
+	s := &Schema{}
+	for _, c := range columns {
+		kind, name, _ := strings.Cut(c, " ")
+		s.Fields = append(s.Fields, &Field{Type: kind, Name: name})
 	}
 	return s
 }

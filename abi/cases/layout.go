@@ -107,6 +107,7 @@ func (l layout) frame(steps []step) Frame {
 	var ops []opFields
 	for i := range steps {
 		s := &steps[i]
+		out.Lines = append(out.Lines, s.line)
 		op := opFields{kind: s.kind, slot: noSlot, row: a.row(s.row)}
 		if len(s.cells) > 0 {
 			op.slot = at[s.cells[0]]
@@ -132,7 +133,7 @@ func (l layout) frame(steps []step) Frame {
 	if !l.hasCalls() {
 		out.Owners = nil
 	}
-	out.Frame, out.Line = a.frame(ops, len(out.Cells)), steps[0].line
+	out.Frame = a.frame(ops, len(out.Cells))
 	return out
 }
 

@@ -57,11 +57,7 @@ func (v *Vector) Play(g Guest) (fault, err error) { return v.PlayAs(g, Usual) }
 // PlayAs is Play with frames that are laid out so; vectors for hosts have the usual
 // arrangement only.
 func (v *Vector) PlayAs(g Guest, as Arrangement) (fault, err error) {
-	p := &player{g: g, held: map[int][]byte{}, as: as}
-	if v.rows != nil {
-		p.rows = *v.rows
-		p.rows.outputs = slices.Clone(p.rows.outputs)
-	}
+	p := v.player(g, as)
 	for n := range v.Frames {
 		p.f = &v.Frames[n]
 		frame, err := p.begin()
@@ -86,6 +82,67 @@ func (v *Vector) PlayAs(g Guest, as Arrangement) (fault, err error) {
 		}
 	}
 	return nil, nil
+}
+
+func (v *Vector) player(g Guest, as Arrangement) *player {
+	p := &player{g: g, held: map[int][]byte{}, as: as}
+	if v.rows != nil {
+		p.rows = *v.rows
+		p.rows.outputs = slices.Clone(p.rows.outputs)
+	}
+	return p
+}
+
+// Walk performs the frames as they are and compares nothing: answers need only be effects, their rows those of the
+// function's outputs, and slots rows of their schemas. An error is a *Problem, or what the guest ended with.
+func (v *Vector) Walk(g Guest) error {
+	p := v.player(g, Usual)
+	for n := range v.Frames {
+		p.f = &v.Frames[n]
+		frame, err := p.begin()
+		if err != nil {
+			return fmt.Errorf("conform: vector %q: %w", v.Name, err)
+		}
+		effects, after, err := g.Perform(v.Function, frame, p.f.Owners)
+		if err != nil {
+			return err
+		}
+		if err = p.sound(effects); err == nil {
+			err = p.settle(effects, after)
+		}
+		var problem *Problem
+		if errors.As(err, &problem) {
+			problem.Frame = n
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sound looks at effects that are compared with nothing.
+func (p *player) sound(effects []byte) error {
+	list := abi.ReadEffects(effects, int(p.header.Ops))
+	for e, ok := list.Next(); ok; e, ok = list.Next() {
+		switch e.Kind {
+		case abi.EffectSchema:
+			if err := p.rows.answered(&e); err != nil {
+				return err
+			}
+		case abi.EffectEmit:
+			if int(e.Aux) >= len(p.rows.outputs) {
+				return wrong(int(e.Op), "a row for output %d, of %d", e.Aux, len(p.rows.outputs))
+			}
+			if err := stream.CheckExact(p.rows.outputs[e.Aux], e.Payload); err != nil {
+				return wrong(int(e.Op), "a row for output %d that is none of %s: %v", e.Aux, p.rows.outputs[e.Aux], err)
+			}
+		}
+	}
+	if err := list.Err(); err != nil {
+		return wrong(noOp, "its effects are none: %v", err)
+	}
+	return nil
 }
 
 // begin is the frame, with its slots as those of the same cells were left.
@@ -125,11 +182,19 @@ func (p *player) begin() ([]byte, error) {
 	return frame, err
 }
 
-// end checks what a frame was answered, and keeps what slots were left as.
+// end checks what a frame was answered.
 func (p *player) end(effects, after []byte) error {
 	if err := p.compare(effects); err != nil {
 		return err
 	}
+	if err := p.settle(effects, after); err != nil {
+		return err
+	}
+	return p.holds()
+}
+
+// settle keeps what slots were left as.
+func (p *player) settle(effects, after []byte) error {
 	for slot, cell := range p.f.Cells {
 		if h := &p.header; h.Stride != 0 {
 			content := after[h.SlotsOffset+uint32(slot)*h.Stride:][:h.Stride]
@@ -150,7 +215,7 @@ func (p *player) end(effects, after []byte) error {
 			return err
 		}
 	}
-	return p.holds()
+	return nil
 }
 
 // keep takes over what a slot was left as, if that is a row.

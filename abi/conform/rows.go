@@ -15,13 +15,17 @@ type Rows struct {
 	role    string
 	outputs []*stream.Schema
 	slots   []*stream.Schema // of an op
+	names   []string         // of the slots
 	states  []stateSchemas
 	inputs  []*stream.Schema // what it reads, and the second of those that read two
 	key     *stream.Schema   // of contexts; without columns: it has none
 	reduces bool             // a slot is a row of the input
 }
 
-type stateSchemas struct{ key, value *stream.Schema }
+type stateSchemas struct {
+	name       string
+	key, value *stream.Schema
+}
 
 // messageSchema is what encode emits.
 var messageSchema = &abi.Schema{Fields: []*abi.Field{{Name: "value", Type: "BYTES"}, {Name: "key", Type: "BYTES"}}}
@@ -52,15 +56,15 @@ func RowsOf(f *abi.Function) (*Rows, error) {
 	}
 	switch {
 	case f.GetRole() == abi.RoleAggregate:
-		r.slots = append(r.slots, read(f.GetAccumulator()))
+		r.slots, r.names = append(r.slots, read(f.GetAccumulator())), append(r.names, "the accumulator")
 	case r.reduces:
-		r.slots = append(r.slots, read(f.GetInput()))
+		r.slots, r.names = append(r.slots, read(f.GetInput())), append(r.names, "the slot")
 	}
 	for _, state := range f.GetStates() {
 		if state.InSlot() {
-			r.slots = append(r.slots, read(state.GetValue()))
+			r.slots, r.names = append(r.slots, read(state.GetValue())), append(r.names, "state "+state.GetName())
 		}
-		r.states = append(r.states, stateSchemas{read(state.GetKey()), read(state.GetValue())})
+		r.states = append(r.states, stateSchemas{state.GetName(), read(state.GetKey()), read(state.GetValue())})
 	}
 	return r, errors.Join(errs...)
 }
@@ -235,7 +239,7 @@ func (r *Rows) Entry(state int, key, value []byte) string {
 	return showRow(s.key, key) + ": " + showRow(s.value, value)
 }
 
-// showEntries shows all of a state.
+// showEntries shows all of a list or map.
 func (r *Rows) showEntries(state int, entries [][2][]byte) string {
 	if len(entries) == 0 {
 		return "nothing"
@@ -245,6 +249,24 @@ func (r *Rows) showEntries(state int, entries [][2][]byte) string {
 		parts[i] = r.Entry(state, e[0], e[1])
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// difference names the columns in which two effects differ that are rows of one output; else it is empty.
+func (r *Rows) difference(must, is *abi.Effect) string {
+	if must.Kind != abi.EffectEmit || is.Kind != must.Kind || is.Aux != must.Aux || int(is.Aux) >= len(r.outputs) {
+		return ""
+	}
+	return rowDifference(r.outputs[is.Aux], must.Payload, is.Payload)
+}
+
+func rowDifference(schema *stream.Schema, must, is []byte) string {
+	if schema == nil || stream.CheckExact(schema, must) != nil || stream.CheckExact(schema, is) != nil {
+		return ""
+	}
+	if text := schema.ShowDifference(is, must); text != "" {
+		return ": " + text
+	}
+	return ""
 }
 
 // showRow is a row as values, or as bytes where they make none.

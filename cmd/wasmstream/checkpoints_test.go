@@ -181,20 +181,7 @@ func TestRestarts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	cmd := command(ctx, folder, "run", "job.yaml")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var said []byte
-	for buf := make([]byte, 4096); !strings.Contains(string(said), "started again"); {
-		n, err := stderr.Read(buf)
-		if said = append(said, buf[:n]...); err != nil {
-			t.Fatalf("%v\n%s", err, said)
-		}
-	}
+	said, _ := startUntil(t, cmd, "started again")
 	free()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, said)

@@ -80,7 +80,7 @@ func compileChild(self string) sandbox.Child {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case timed.Err() != nil:
-			return fmt.Errorf("it took longer than %s by the clock; the machine is busy, or --compile-in-process helps", job.Wall)
+			return fmt.Errorf("it took longer than %s by the clock: the machine is busy, try again; for a module that you trust, --compile-in-process does without", job.Wall)
 		}
 		return childEnded(err, job, stdout.text, string(stderr.text))
 	}

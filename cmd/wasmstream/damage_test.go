@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -127,17 +126,7 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	first := command(ctx, dir, "run", "job.yaml")
-	stderr, err := first.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewReader(stderr)
-	if line, err := said.ReadString('\n'); err != nil || !strings.Contains(line, "job started") {
-		t.Fatalf("%v\n%s", err, line)
-	}
+	_, said := startUntil(t, first, "job started")
 	input, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
 	if err != nil {
 		t.Fatal(err)

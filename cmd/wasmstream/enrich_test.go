@@ -17,6 +17,7 @@ import (
 const lookupJob = `
 version: 1
 name: lookup
+parallelism: 3
 modules: {m: {file: MODULE}}
 sources:
   keys: {file: {path: in.txt, format: {wasm: m.line}}, schema: {key: STRING}}
@@ -81,7 +82,8 @@ func startLookup(t *testing.T, order, private string) (folder string, server *un
 }
 
 // TestLookup asks a server that fails in many ways: all that it can be made to say comes
-// out, in order if that was asked for, and what cannot be had is told.
+// out, in order if that was asked for, and what cannot be had is told. Unordered, three
+// tasks ask, no more at one time than one would.
 func TestLookup(t *testing.T) {
 	const records = 1000
 	for _, order := range []string{"ordered", "unordered"} {

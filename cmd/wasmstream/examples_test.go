@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,5 +100,44 @@ func TestFunctionsPage(t *testing.T) {
 	}
 	if len(blocks) < 7 {
 		t.Errorf("only %d pieces of code were found", len(blocks))
+	}
+}
+
+// TestFunctionsPageLimits: what the page says of limits and faults is what SECURITY.md and the job file have, and its links
+// lead somewhere.
+func TestFunctionsPageLimits(t *testing.T) {
+	text, _ := document(t, "docs/functions.md")
+	for _, m := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join("../../docs", m[1])); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
+		}
+	}
+	_, limits, found := strings.Cut(text, "\n## Limits\n")
+	if !found || !strings.Contains(limits, "(../SECURITY.md)") {
+		t.Fatal("the page has no section on limits that leads to SECURITY.md")
+	}
+	security, _ := document(t, "SECURITY.md")
+	for _, what := range []string{"fuel", "memory", "depth", "size"} {
+		if !strings.Contains(limits, what) || !regexp.MustCompile(`(?m)^\| `+what).MatchString(security) {
+			t.Errorf("%s is not a limit of both pages", what)
+		}
+	}
+	schema := read(t, "../../docs/job.schema.json")
+	_, onFault, _ := strings.Cut(schema, `"on-fault"`)
+	_, onFault, _ = strings.Cut(onFault, `"enum": [`)
+	onFault, _, _ = strings.Cut(onFault, "]")
+	for _, m := range regexp.MustCompile(`"([a-z-]+)"`).FindAllStringSubmatch(onFault, -1) {
+		if !strings.Contains(limits, "| `"+m[1]+"`") {
+			t.Errorf("on-fault: %s is not on the page", m[1])
+		}
+	}
+	// The share and the least number of faults, as the schema has them.
+	for _, part := range []string{"and at least 100;", "Default 0.1."} {
+		if !strings.Contains(schema, part) {
+			t.Errorf("the schema does not say %q any more; the page says that it is 0.1, never for fewer than 100 faults", part)
+		}
+	}
+	if !strings.Contains(limits, "(0.1 by default, never for fewer than 100 faults)") {
+		t.Error("the page does not say when a job fails of its faults")
 	}
 }

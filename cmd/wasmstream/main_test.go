@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +78,24 @@ func finish(t *testing.T, ctx context.Context, cmd *exec.Cmd) outcome {
 		t.Fatalf("%v did not end within %s\n%s", cmd.Args, deadline, stderr.String())
 	}
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// startUntil starts a command and waits until its standard error says something. What it says from then on is rest's.
+func startUntil(t *testing.T, cmd *exec.Cmd, says string) (said string, rest io.Reader) {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	for buffer := make([]byte, 4096); err == nil && !strings.Contains(said, says); {
+		var n int
+		n, err = stderr.Read(buffer)
+		said += string(buffer[:n])
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return said, stderr
 }
 
 // expect checks the exit code and that all words are in stderr.

@@ -202,6 +202,50 @@ func TestRunMetrics(t *testing.T) {
 	}
 }
 
+// TestRunFunctionMetrics: what a function costs is told while the job runs, with and
+// without a recording. Each flight is one op at least, and an op of this function takes some
+// dozens of instructions.
+func TestRunFunctionMetrics(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"--record", "calls"}} {
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-c")))
+		write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "delays"))
+		path := pipe(t, folder)
+		w := watchRun(t, folder, flags...)
+		input := feed(t, path)
+		of := func(name string) float64 {
+			v, there := w.value("wasmstream_function_"+name, "m.delays", "hourly-delays", "step", "hourly", "aggregate")
+			if !there {
+				t.Fatalf("no %s", name)
+			}
+			return v
+		}
+		w.until("all records are there", func() bool { return of("numOps") >= 20_000-67 })
+		if fuel := of("fuel") / of("numOps"); fuel < 5 || fuel > 2000 {
+			t.Errorf("%v of fuel for an op", fuel)
+		}
+		if calls := of("numCalls"); calls < 1 || calls > of("numOps") {
+			t.Errorf("%v calls for %v ops", calls, of("numOps"))
+		}
+		if memory := of("peakMemoryBytes"); memory < 1<<16 || memory > 64<<20 {
+			t.Errorf("%v bytes of memory", memory)
+		}
+		if of("instances") != 1 || of("numInstancesRebuilt") != 0 {
+			t.Errorf("%v instances, %v rebuilt", of("instances"), of("numInstancesRebuilt"))
+		}
+		if v, there := w.value("wasmstream_function_numFaults", "trap", "m.delays", "hourly-delays", "step", "hourly", "aggregate"); !there || v != 0 {
+			t.Errorf("%v traps (there: %v)", v, there)
+		}
+		if err := input.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if code, stderr := w.end(); code != exitOK {
+			t.Errorf("exit code %d\n%s", code, stderr)
+		}
+	}
+}
+
 // TestNotReadyWhileItWaits: a job whose result another run is writing is not ready, and
 // says why; it is ready when the other has gone.
 func TestNotReadyWhileItWaits(t *testing.T) {

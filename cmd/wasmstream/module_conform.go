@@ -17,7 +17,8 @@ import (
 // ConformCommand plays the conformance suite on a module.
 type ConformCommand struct {
 	File  string `arg:"" help:"A file of Wasm that has functions of the suite: see udfs/README.md." placeholder:"FILE"`
-	Cases string `help:"Cases of the module's own functions, to be played instead of the suite." placeholder:"CASES.txt"`
+	Cases string `help:"Cases of the module's own functions, to be played instead of the suite." placeholder:"CASES.txt" xor:"suite"`
+	Suite string `help:"The suite to play, if the module has functions of several." placeholder:"NAME" xor:"suite"`
 	JSON  bool   `name:"json" help:"Print one JSON object."`
 	SandboxFlags
 }
@@ -44,12 +45,12 @@ func (m testModule) New() (conformance.Instance, error) {
 
 // Run plays all suites of which the module has a function.
 func (c *ConformCommand) Run(e *Env) (err error) {
-	module, closeAll, err := c.load(e)
+	module, closeAll, err := loadModule(e, c.File, c.options(e))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	suites, err := c.suites(module.Manifest())
+	suites, err := suitesOf(c.Cases, module.Manifest())
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,11 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 			offered = append(offered, f.GetName())
 		}
 	}
-	for _, s := range conformance.Choose(suites, module.Manifest()) {
+	chosen, err := c.choose(suites, module.Manifest())
+	if err != nil {
+		return &exitError{exitBadInput, &fileError{c.File, err}}
+	}
+	for _, s := range chosen {
 		report, err := s.Run(module)
 		if err != nil {
 			return &fileError{c.File, err}
@@ -82,36 +87,56 @@ func (c *ConformCommand) Run(e *Env) (err error) {
 	return err
 }
 
-// suites are the conformance suite, or what the cases say.
-func (c *ConformCommand) suites(m *abi.Manifest) ([]conformance.Suite, error) {
-	if c.Cases == "" {
-		return conformance.Suites(abi.Vectors, "next/vectors")
+// choose are the suites that are played.
+func (c *ConformCommand) choose(suites []conformance.Suite, m *abi.Manifest) ([]conformance.Suite, error) {
+	if c.Suite == "" {
+		return conformance.Choose(suites, m)
 	}
-	text, err := os.ReadFile(c.Cases)
-	if err != nil {
-		return nil, &exitError{exitBadInput, err}
+	var names []string
+	for _, s := range suites {
+		if s.Name == c.Suite {
+			return []conformance.Suite{s}, nil
+		}
+		names = append(names, s.Name)
 	}
-	suite, err := conformance.OfCases(filepath.Base(c.Cases), m, text)
-	if err != nil {
-		return nil, &exitError{exitBadInput, &fileError{c.Cases, err}}
-	}
-	return []conformance.Suite{suite}, nil
+	return nil, fmt.Errorf("there is no suite %q; there are %s", c.Suite, strings.Join(names, ", "))
 }
 
-// load reads and compiles the module; closeAll gives back what it holds.
-func (c *ConformCommand) load(e *Env) (m testModule, closeAll func() error, err error) {
-	wasm, err := readModule(c.File)
-	if err != nil {
-		return m, nil, &exitError{exitBadInput, &fileError{c.File, err}}
+// suitesOf are the conformance suite, or what the cases say.
+func suitesOf(path string, m *abi.Manifest) ([]conformance.Suite, error) {
+	if path == "" {
+		return conformance.Suites(abi.Vectors, "next/vectors")
 	}
-	engine, err := sandbox.NewEngine(e.Context, c.options(e))
+	suite, err := suiteOf(path, m)
+	return []conformance.Suite{suite}, err
+}
+
+func suiteOf(path string, m *abi.Manifest) (conformance.Suite, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return conformance.Suite{}, &exitError{exitBadInput, &fileError{path, notThere(err, path)}}
+	}
+	suite, err := conformance.OfCases(filepath.Base(path), m, text)
+	if err != nil {
+		return suite, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	return suite, nil
+}
+
+// loadModule reads and compiles a module; closeAll gives back what it holds.
+func loadModule(e *Env, path string, o sandbox.Options) (m testModule, closeAll func() error, err error) {
+	wasm, err := readModule(path)
+	if err != nil {
+		return m, nil, &exitError{exitBadInput, &fileError{path, err}}
+	}
+	engine, err := sandbox.NewEngine(e.Context, o)
 	if err != nil {
 		return m, nil, err
 	}
-	module, err := engine.Load(e.Context, strings.TrimSuffix(filepath.Base(c.File), ".wasm"), wasm)
+	module, err := engine.Load(e.Context, strings.TrimSuffix(filepath.Base(path), ".wasm"), wasm)
 	var refused *sandbox.RefusedError
 	if errors.As(err, &refused) {
-		err = &exitError{exitRefused, &fileError{c.File, errors.New("refused: " + refused.Reason)}}
+		err = &exitError{exitRefused, &fileError{path, errors.New("refused: " + refused.Reason)}}
 	}
 	if err != nil {
 		return m, nil, errors.Join(err, engine.Close())
@@ -132,9 +157,17 @@ func (f *conformity) add(r *conformance.Report) {
 	}
 }
 
-// tell is the outcome for people. Texts of the module may be hostile.
+// tell is the outcome for people. Texts of the module may be hostile. A line of cases that fails in several ways is told
+// once.
 func (f *conformity) tell(w io.Writer) {
+	told := map[string]bool{}
 	for _, r := range f.Failures {
+		if line, _, ofCases := strings.Cut(r.Op, ": "); ofCases && strings.HasPrefix(line, "line ") {
+			if told[line] {
+				continue
+			}
+			told[line] = true
+		}
 		fmt.Fprintf(w, "FAILED  %s (%s)", r.Function, r.Role)
 		if r.Case != "" {
 			fmt.Fprintf(w, ": %s", r.Case)

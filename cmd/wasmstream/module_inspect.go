@@ -19,6 +19,17 @@ import (
 type InspectCommand struct {
 	Files []string `arg:"" name:"file" help:"Files of Wasm." placeholder:"FILE"`
 	JSON  bool     `name:"json" help:"Print one JSON object for each module."`
+	Play  bool     `name:"run" help:"Run the modules' functions too, in the sandbox, and show what they cost: by the cases.txt beside the file or in the folder above it, else on rows that are made up."`
+	Cases string   `help:"With --run, the cases to run the functions on." placeholder:"CASES.txt"`
+	SandboxFlags
+}
+
+// Validate implements kong's check of a command's flags.
+func (c *InspectCommand) Validate() error {
+	if c.Cases != "" && !c.Play {
+		return errors.New("--cases needs --run")
+	}
+	return nil
 }
 
 // inspection is what `module inspect --json` prints of a module.
@@ -35,6 +46,7 @@ type inspection struct {
 	Custom   []customPlan    `json:"custom_sections"`
 	Manifest json.RawMessage `json:"manifest"` // null if there is none, or a broken one
 	Refused  *refusalPlan    `json:"refused,omitempty"`
+	Run      *runCosts       `json:"run,omitempty"`
 
 	manifest *abi.Manifest
 }
@@ -75,6 +87,9 @@ func (c *InspectCommand) Run(e *Env) error {
 	var errs []error
 	for i, path := range c.Files {
 		found, err := inspect(path)
+		if err == nil && c.Play {
+			found.Run, err = c.costs(e, path)
+		}
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -89,6 +104,7 @@ func (c *InspectCommand) Run(e *Env) error {
 				fmt.Fprintln(e.Stdout)
 			}
 			found.tell(e.Stdout)
+			found.Run.tell(e.Stdout)
 		}
 	}
 	return errors.Join(errs...)

@@ -259,6 +259,9 @@ func TestModuleConform(t *testing.T) {
 	}
 	run(t, ".", "module", "conform", wasmFile("count-c")).expect(t, exitBadInput, "it has no function of the suites: they are delays, ")
 	run(t, ".", "module", "conform", wasmFile("misbehaving-version")).expect(t, exitRefused, "refused: ")
+	run(t, ".", "module", "conform", "--suite", "delays", wasmFile("delays-c")).expect(t, exitOK)
+	run(t, ".", "module", "conform", "--suite", "roles", wasmFile("delays-c")).expect(t, exitBadInput, "it has no function of the suites: they are ")
+	run(t, ".", "module", "conform", "--suite", "delay", wasmFile("delays-c")).expect(t, exitBadInput, `there is no suite "delay"; there are delays, `)
 	run(t, ".", "module", "conform", "nowhere.wasm").expect(t, exitBadInput, "there is no such file")
 }
 
@@ -275,6 +278,13 @@ func TestModuleConformFails(t *testing.T) {
 	if !strings.Contains(o.stdout, told) {
 		t.Error(o.stdout)
 	}
+	write(t, filepath.Join(folder, "cases.txt"), "function delays\ncase one flight\ncreate 0\nadd 0 {\"delay\": 7}\nresult 0 => {\"flights\": 2}\n")
+	o = run(t, folder, "module", "conform", "m.wasm", "--cases", "cases.txt")
+	o.expect(t, exitFailed)
+	const once = "FAILED  delays (aggregate): one flight\n        frame 1, line 5: result 0\n        missing: for op 2 emit to output 0, (flights 2, delay_sum NULL, delay_max NULL)\nm.wasm: "
+	if !strings.HasPrefix(o.stdout, once) {
+		t.Errorf("got  %s\nwant %s", o.stdout, once)
+	}
 	o = run(t, folder, "module", "conform", "--json", "m.wasm")
 	o.expect(t, exitFailed)
 	var found conformity
@@ -284,4 +294,145 @@ func TestModuleConformFails(t *testing.T) {
 	if found.Passed || found.Vectors < 20 || len(found.Failures) == 0 || found.Failures[0].Problem == "" {
 		t.Errorf("got %+v", found)
 	}
+}
+
+// TestModuleInspectRun runs functions on the cases beside them, on cases that are named,
+// and on rows that are made up.
+func TestModuleInspectRun(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "delays.wasm"), read(t, wasmFile("delays-c")))
+	made := run(t, folder, "module", "inspect", "--run", "delays.wasm")
+	made.expect(t, exitOK)
+	write(t, filepath.Join(folder, "cases.txt"), read(t, "../../udfs/delays/cases.txt"))
+	cases := run(t, folder, "module", "inspect", "--run", "delays.wasm")
+	cases.expect(t, exitOK)
+	for _, c := range []struct {
+		o    outcome
+		want []string
+	}{
+		{made, []string{"delays (aggregate), run on rows that are made up\n", "  start ", " of fuel for its opening\n", "  memory ", "  together ", "  alone ", "fuel: least", "  create ", "  add ", "  result "}},
+		{cases, []string{"delays (aggregate), run on cases.txt\n", "  merge "}},
+	} {
+		for _, part := range c.want {
+			if !strings.Contains(c.o.stdout, part) {
+				t.Errorf("it does not show %q\n%s", part, c.o.stdout)
+			}
+		}
+	}
+	write(t, filepath.Join(folder, "cases.txt"), "function other\n")
+	o := run(t, folder, "module", "inspect", "--run", "delays.wasm")
+	o.expect(t, exitOK)
+	if !strings.Contains(o.stdout, `not used: cases.txt: line 1: no function "other" in the manifest`) || !strings.Contains(o.stdout, "made up") {
+		t.Error(o.stdout)
+	}
+	run(t, folder, "module", "inspect", "--run", "--cases", "cases.txt", "delays.wasm").expect(t, exitBadInput, `cases.txt: line 1: no function "other"`)
+	run(t, folder, "module", "inspect", "--cases", "cases.txt", "delays.wasm").expect(t, exitBadInput, "--cases needs --run")
+}
+
+// TestModuleInspectRunJSON: fuel is the same each time, and each op costs some.
+func TestModuleInspectRunJSON(t *testing.T) {
+	t.Parallel()
+	costs := func() (found inspection) {
+		o := run(t, ".", "module", "inspect", "--run", "--json", wasmFile("delays-c"))
+		o.expect(t, exitOK)
+		if err := json.Unmarshal([]byte(o.stdout), &found); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	first, again := costs(), costs()
+	f := first.Run.Functions[0]
+	if f.Problem != "" || !f.Generated || f.Function != "delays" || f.MemoryBytes < 1<<16 || f.Start <= 0 || f.Opening.Fuel <= 0 || f.Together == nil || f.Together.OpsMax < 100 {
+		t.Errorf("got %+v", f)
+	}
+	var kinds []string
+	for i, op := range f.Ops {
+		kinds = append(kinds, op.Op)
+		if op.Fuel.Least <= 0 || op.Fuel.Least > op.Fuel.Median || op.Fuel.Median > op.Fuel.Most || op.Time <= 0 || op.Asked == 0 {
+			t.Errorf("%+v", op)
+		}
+		if got := again.Run.Functions[0].Ops[i]; got.Fuel != op.Fuel || got.Effects != op.Effects {
+			t.Errorf("%+v the first time, then %+v", op, got)
+		}
+		// A result has a row of three columns behind the effect's header.
+		if want := int64(16 + 8 + 3*8); op.Op == "result" && (op.Effects.Least != want || op.Effects.Most != want) {
+			t.Errorf("a result's effects have %+v bytes, want %d", op.Effects, want)
+		}
+	}
+	if strings.Join(kinds, " ") != "create add result" {
+		t.Errorf("asked %v", kinds)
+	}
+}
+
+// TestModuleInspectRunRoles: rows can be made up for functions of all roles.
+func TestModuleInspectRunRoles(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"roles-c", "stores-c"} {
+		o := run(t, ".", "module", "inspect", "--run", "--json", wasmFile(name))
+		var found inspection
+		if err := json.Unmarshal([]byte(o.stdout), &found); err != nil {
+			t.Fatal(err, o.stderr)
+		}
+		for _, f := range found.Run.Functions {
+			if f.Problem != "" {
+				t.Errorf("%s: %s (%s): %s", name, f.Function, f.Role, f.Problem)
+			}
+		}
+	}
+}
+
+// TestModuleInspectRunBad: a fault is told, with what was asked, and what else the module
+// has is run all the same.
+func TestModuleInspectRunBad(t *testing.T) {
+	t.Parallel()
+	list, err := filepath.Glob(wasmFile("misbehaving-*"))
+	if err != nil || len(list) < 5 {
+		t.Fatal(list, err)
+	}
+	failed := 0
+	for _, path := range list {
+		o := run(t, ".", "module", "inspect", "--run", path)
+		switch o.code {
+		case exitOK, exitRefused:
+		case exitFailed:
+			failed++
+			if !strings.Contains(o.stderr, filepath.Base(path)+": function misbehaving failed: generated (a frame for each op): ") || !strings.Contains(o.stdout, "  FAILED: ") {
+				t.Errorf("%s\n%s", o.stderr, o.stdout)
+			}
+		default:
+			t.Errorf("%s: exit code %d\n%s", path, o.code, o.stderr)
+		}
+	}
+	if failed < 5 {
+		t.Errorf("only %d of %d bad modules fail", failed, len(list))
+	}
+	run(t, ".", "module", "inspect", "--run", "nowhere.wasm").expect(t, exitBadInput, "there is no such file")
+}
+
+// TestModulePackManifests: what is wrong in a manifest's JSON, with its place.
+func TestModulePackManifests(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "m.wasm"), read(t, wasmFile("delays-c")))
+	const function = `"name": "f", "role": "process", "input": {"any": true}, "output": {"fields": [{"name": "n", "type": "INT"}]}`
+	state := func(more string) string {
+		return `{"functions": [{` + function + `, "states": [{"name": "last", "kind": "value", "value": {"fields": [{"name": "v", "type": "INT"}]}` + more + `}]}]}`
+	}
+	for text, want := range map[string]string{
+		state(`, "ttl": "-5"`):    `function "f": state "last": its ttl "-5" is no duration: `,
+		state(`, "ttl": "-5s"`):   `function "f": state "last": its ttl "-5s" is not positive`,
+		state(`, "ttl": "0s"`):    `its ttl "0s" is not positive`,
+		state(`, "ttl": "1 day"`): `its ttl "1 day" is no duration: a duration is numbers with the units`,
+		state(`, "tll": "5s"`):    `functions[0].states[0].tll: there is no such field; did you mean "ttl"?`,
+		state(`, "ttl_update": "write", "ttl": "5s", "ttlVisibilty": "once"`): `functions[0].states[0].ttlVisibilty: there is no such field; did you mean "ttlVisibility"?`,
+		`{"function": []}`: `function: there is no such field; did you mean "functions"?`,
+		`{"functions": [{` + function + `, "input_schema": {}}]}`:                                               `functions[0].input_schema: there is no such field; fields are [name role input`,
+		`{"functions": [{"name": "f", "role": "filter", "input": {"fields": [{"nmae": "v", "type": "INT"}]}}]}`: `functions[0].input.fields[0].nmae: there is no such field; did you mean "name"?`,
+	} {
+		write(t, filepath.Join(folder, "m.json"), text)
+		run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json").expect(t, exitBadInput, "m.json: ", want)
+	}
+	write(t, filepath.Join(folder, "m.json"), state(`, "ttl_update": "write", "ttl": "1h30m"`))
+	run(t, folder, "module", "pack", "m.wasm", "--manifest", "m.json").expect(t, exitOK)
 }

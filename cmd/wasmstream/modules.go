@@ -63,10 +63,13 @@ type modules struct {
 	refused bool      // whether one was refused, for the exit code
 	job     string    // the job file, for messages
 	record  *recorder // nil: nothing is recorded
+	logs    *functionLogs
 }
 
 func newModules(e *Env, o sandbox.Options) *modules {
-	m := &modules{log: e.Log, options: o, wasm: map[string][]byte{}, loaded: map[string]*sandbox.Module{}}
+	m := &modules{
+		log: e.Log, options: o, wasm: map[string][]byte{}, loaded: map[string]*sandbox.Module{}, logs: newFunctionLogs(e),
+	}
 	m.options.ModuleBytesMax = moduleBytesMax
 	m.options.Log = func(level int, message string) { m.log.Log(context.Background(), slogLevel(level), message) }
 	return m
@@ -180,11 +183,17 @@ func calledIn(plan *job.Job) (all []called) {
 	return all
 }
 
-// loadAll compiles the modules whose functions the job calls.
+// loadAll compiles the modules whose functions the job calls. What one needs to begin
+// with its limits must allow.
 func (m *modules) loadAll(plan *job.Job) error {
 	for _, c := range calledIn(plan) {
-		if _, err := m.load(c.function.Module); err != nil {
+		loaded, err := m.load(c.function.Module)
+		if err != nil {
 			return err
+		}
+		if least, most := loaded.Info().MemoryPagesMin, m.logs.instance(c.function).MemoryPagesMax; least > most {
+			return &exitError{exitRefused, fmt.Errorf("%s: the module %s needs %d KiB of memory at least, and the limit for %s is %d: limits: {memory: …} raises it",
+				m.job, c.function.Module.Shown, wasmPageBytes/1024*int64(least), c.by, wasmPageBytes/1024*int64(most))}
 		}
 	}
 	return nil
@@ -196,10 +205,7 @@ func (m *modules) Guest(f *job.Function) (runtime.Guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := m.log.With("module", f.Module.Name)
-	instance, err := module.Instantiate(context.Background(), sandbox.InstanceOptions{
-		Log: func(level int, message string) { log.Log(context.Background(), slogLevel(level), message) },
-	})
+	instance, err := module.Instantiate(context.Background(), m.logs.instance(f))
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +223,7 @@ func (m *modules) Outputs(f *job.Function) (map[uint32]string, error) {
 
 // Close gives back what compiled modules hold.
 func (m *modules) Close() error {
+	m.logs.close()
 	if m.engine == nil {
 		return nil
 	}

@@ -83,6 +83,9 @@ func (c *NewFunctionCommand) check() error {
 	if _, known := languages[c.Language]; !known {
 		return fmt.Errorf("there is no SDK in %q; there are go, c and rust", c.Language)
 	}
+	if _, err := os.Lstat(c.Name); err == nil {
+		return fmt.Errorf("%s is there already: the folder is made anew, or not at all", c.Name)
+	}
 	if slices.Contains(abi.Roles, c.Role) {
 		return nil
 	}
@@ -131,10 +134,17 @@ func (c *NewFunctionCommand) findSDK() (string, error) {
 		}
 		return filepath.Rel(folder, absolute)
 	}
-	if c.SDK != "" {
-		return "", fmt.Errorf("%s has no %s: it is not the SDK in %s", c.SDK, mark, c.Language)
+	if c.SDK == "" {
+		return "", fmt.Errorf("there is no guest-sdk/%s in this folder or one above: the SDK comes with the source of wasmstream; "+
+			"get that, and say --sdk FOLDER/guest-sdk/%s", c.Language, c.Language)
 	}
-	return "", fmt.Errorf("there is no guest-sdk/%s in this folder or one above; name it by --sdk", c.Language)
+	wrong := fmt.Sprintf("%s has no %s: it is not the SDK in %s", c.SDK, mark, c.Language)
+	for _, below := range []string{c.Language, filepath.Join("guest-sdk", c.Language)} {
+		if dir := filepath.Join(c.SDK, below); has(dir) {
+			return "", fmt.Errorf("%s; did you mean %s?", wrong, dir)
+		}
+	}
+	return "", errors.New(wrong)
 }
 
 // files are those of the folder, in the order of their names.
@@ -173,8 +183,8 @@ func (c *NewFunctionCommand) files(sdk string) ([]txtar.File, error) {
 	job, script := section(role, "job.yaml"), section(role, "script")
 	if job != "" {
 		add("job.yaml", job)
-		for _, f := range input.Files {
-			if strings.Contains(job, f.Name) {
+		for _, f := range slices.Concat(input.Files, role.Files) {
+			if !isPart(f.Name) && strings.Contains(job, f.Name) {
 				add(f.Name, string(f.Data))
 			}
 		}
@@ -185,6 +195,12 @@ func (c *NewFunctionCommand) files(sdk string) ([]txtar.File, error) {
 	add("Makefile", makefile(common, job != "", script != ""))
 	slices.SortFunc(out, func(a, b txtar.File) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// isPart tells sections of a role's template that are not files of their own, or that every job has.
+func isPart(section string) bool {
+	_, isSource := languages[section]
+	return isSource || slices.Contains([]string{"cases.txt", "job.yaml", "manifest.json", "script"}, section)
 }
 
 // makefile has what all languages have, and what is the language's own.

@@ -21,6 +21,11 @@ func operation(s *job.Step) string {
 	case s.IntervalJoin != nil:
 		j := s.IntervalJoin
 		text = fmt.Sprintf("%s join on %s, right from %s to %s after left", j.Type, joinKey(&j.Left, &j.Right), bound(j.Lower, j.LowerExclusive), bound(j.Upper, j.UpperExclusive))
+	case s.CoGroup != nil:
+		g := s.CoGroup
+		text = fmt.Sprintf("co-group on %s, %s", joinKey(&g.Left, &g.Right), windows(&g.Options))
+	case len(s.Functions) > 0:
+		text = functionStep(s)
 	case len(s.From) > 1:
 		text = "union"
 	default:
@@ -32,13 +37,40 @@ func operation(s *job.Step) string {
 	return text
 }
 
+// functionStep is what a step does that is a function.
+func functionStep(s *job.Step) string {
+	text := ""
+	if sides := s.Sides(); sides != nil && len(sides[1].Key) > 0 {
+		text = "on " + joinKey(sides[0], sides[1]) + ", "
+	} else if sides != nil {
+		text = "by " + strings.Join(sides[0].Input.Project(sides[0].Key).Names(), ", ") + ", "
+	} else if s.KeyBy != nil {
+		text = "by " + strings.Join(s.Input.Project(s.KeyBy).Names(), ", ") + ", "
+	}
+	if e := s.Enrich; e != nil && e.Unordered {
+		text += "unordered, "
+	}
+	for i, f := range s.Functions {
+		if i > 0 {
+			text += ", "
+		}
+		text += shownFunction(f)
+	}
+	return text
+}
+
+func shownFunction(f *job.Function) string {
+	return fmt.Sprintf("Wasm function %s.%s", f.Module.Name, f.Name)
+}
+
 func windowStep(s *job.Step) string {
 	w := s.Window
 	text := "by " + strings.Join(s.Input.Project(s.KeyBy).Names(), ", ") + ", " + windows(&w.Options)
-	if f := w.Function; f != nil {
-		text += fmt.Sprintf(", Wasm function %s.%s", f.Module.Name, f.Name)
-	} else {
+	if len(w.Aggregates) > 0 {
 		text += ", " + aggregates(s)
+	}
+	for _, f := range s.Functions {
+		text += ", " + shownFunction(f)
 	}
 	if w.Output != job.Append {
 		text += fmt.Sprintf(", output %s", w.Output)

@@ -26,7 +26,7 @@ func readJob(e *Env, path string, m *modules) (*job.Job, error) {
 	if err != nil {
 		return nil, &exitError{exitBadInput, &fileError{path, err}}
 	}
-	m.job = path
+	m.job, m.options.MemoryPagesMax = path, memoryPagesMax
 	plan, err := job.Parse(text, job.Options{
 		File: path, Dir: filepath.Dir(absolute), Getenv: e.Getenv, Zone: time.LoadLocation, Manifest: m.Manifest, Open: m.Outputs,
 	})

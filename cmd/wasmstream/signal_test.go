@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -125,21 +127,7 @@ func TestASignalAgainKills(t *testing.T) {
 	}
 	write(t, filepath.Join(folder, "job.yaml"), base)
 	cmd := command(ctx, folder, "run", "job.yaml")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var told []byte
-	for buffer := make([]byte, 1024); !bytes.Contains(told, []byte("job started")); {
-		n, err := stderr.Read(buffer)
-		if err != nil {
-			t.Fatalf("%v after %s", err, told)
-		}
-		told = append(told, buffer[:n]...)
-	}
+	startUntil(t, cmd, "job started")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -219,5 +207,44 @@ func signalledAt(t *testing.T, folder string, delays []time.Duration, s syscall.
 	}
 	if err := os.RemoveAll(filepath.Join(folder, "jobs/out")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSlowFunctionsDoNotHoldUpTheEnd: SIGTERM ends a run between the calls of a function
+// that takes long for each record, and not behind the batch at hand, which takes minutes.
+func TestSlowFunctionsDoNotHoldUpTheEnd(t *testing.T) {
+	folder := sandboxed(t)
+	write(t, filepath.Join(folder, "in.ndjson"), strings.Repeat(`{"k":1,"n":13}`+"\n", 20_000))
+	write(t, filepath.Join(folder, "job.yaml"), greedyJob("", "{from: in, map: {wasm: greedy.burn, with: {n: 4000000}}}"))
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	cmd := command(ctx, folder, "run", "job.yaml")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	for { // until the function is asked
+		line, err := said.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(line, "burning") {
+			break
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, said)
+	_ = cmd.Wait() // it tells the exit code
+	if code := cmd.ProcessState.ExitCode(); code != 143 || ctx.Err() != nil {
+		t.Errorf("exit code %d, want 143 within %s", code, deadline)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "out.ndjson")); err == nil {
+		t.Error("there is a result")
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"log/slog"
 	"sync"
 
 	"github.com/wasmstream/wasmstream/abi"
@@ -15,7 +14,7 @@ import (
 // scenarioModules are the modules of all the scenarios of a run. One that several
 // jobs use, or a job after each of its restarts, is compiled once.
 type scenarioModules struct {
-	log     *slog.Logger
+	logs    *functionLogs
 	options sandbox.Options
 	engine  *sandbox.Engine
 
@@ -24,14 +23,14 @@ type scenarioModules struct {
 }
 
 func newScenarioModules(e *Env, o sandbox.Options) (*scenarioModules, error) {
-	o.ModuleBytesMax = moduleBytesMax
+	o.ModuleBytesMax, o.MemoryPagesMax = moduleBytesMax, memoryPagesMax
 	o.Log = func(level int, message string) { e.Log.Log(context.Background(), slogLevel(level), message) }
 	engine, err := sandbox.NewEngine(context.Background(), o)
 	if err != nil {
 		return nil, err
 	}
 	return &scenarioModules{
-		log: e.Log, options: o, engine: engine, loaded: map[[sha256.Size]byte]func() (*sandbox.Module, error){},
+		logs: newFunctionLogs(e), options: o, engine: engine, loaded: map[[sha256.Size]byte]func() (*sandbox.Module, error){},
 	}, nil
 }
 
@@ -60,11 +59,11 @@ func (m *scenarioModules) Guest(f *job.Function, wasm []byte) (runtime.Guest, er
 	if err != nil {
 		return nil, err
 	}
-	log := m.log.With("module", f.Module.Name)
-	return module.Instantiate(context.Background(), sandbox.InstanceOptions{
-		Log: func(level int, message string) { log.Log(context.Background(), slogLevel(level), message) },
-	})
+	return module.Instantiate(context.Background(), m.logs.instance(f))
 }
 
 // Close gives back what compiled modules hold.
-func (m *scenarioModules) Close() error { return m.engine.Close() }
+func (m *scenarioModules) Close() error {
+	m.logs.close()
+	return m.engine.Close()
+}

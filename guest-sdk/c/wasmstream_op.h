@@ -33,6 +33,7 @@ WS_PART inline int64_t ws_last(const ws_op *o) { return (int64_t)((uint64_t)WS_C
 /* The elements of a window or group, in order of arrival. */
 WS_PART inline uint32_t ws_count(const ws_op *o) { return WS_CONTEXT(o)->count; }
 WS_PART inline const wasmstream_element *ws_element(const ws_op *o, uint32_t i) {
+  if (i >= WS_CONTEXT(o)->count) ws_lacks("element", i, WS_CONTEXT(o)->count);
   return WS_ROW(const wasmstream_element, o->frame, WS_CONTEXT(o)->list) + i;
 }
 #define ws_element_row(o, i, type) WS_ROW(const type, (o)->frame, ws_element(o, i)->row)
@@ -86,7 +87,10 @@ WS_PART inline void ws_assign(const ws_op *o, int64_t start, int64_t end) {
 }
 
 /* Of an evictor: an element leaves the window; in rising order. */
-WS_PART inline void ws_evict(const ws_op *o, uint32_t element) { ws_effect(o, WASMSTREAM_EFFECT_EVICT, element, 0); }
+WS_PART inline void ws_evict(const ws_op *o, uint32_t element) {
+  if (element >= WS_CONTEXT(o)->count) ws_lacks("element", element, WS_CONTEXT(o)->count);
+  ws_effect(o, WASMSTREAM_EFFECT_EVICT, element, 0);
+}
 
 /* Of on_broadcast: has on_key called for each key that has state. */
 WS_PART inline void ws_visit_keys(const ws_op *o) { ws_effect(o, WASMSTREAM_EFFECT_VISIT_KEYS, 0, 0); }

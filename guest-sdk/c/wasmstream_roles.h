@@ -141,7 +141,7 @@ WS_PART inline void ws_decide(const ws_op *o, ws_decision decision) {
 
 /* void NAME_create(ACCUMULATOR *acc): it comes zeroed, without nulls; void NAME_add(ACCUMULATOR *acc, const INPUT *in);
  * void NAME_merge(ACCUMULATOR *acc, const ACCUMULATOR *other); void NAME_result(const ACCUMULATOR *acc, OUTPUT *out). The
- * accumulator has columns of fixed width only. */
+ * accumulator has columns of fixed width only; one with strings is for WS_AGGREGATE_OF_TEXTS. */
 #define WS_AGGREGATE(name, input, accumulator, output) \
   static void ws_run_##name(uint8_t *frame) { \
     const wasmstream_header *h = (const wasmstream_header *)(void *)frame; \
@@ -149,7 +149,7 @@ WS_PART inline void ws_decide(const ws_op *o, ws_decision decision) {
     ws_op now = {frame, h, op, 0}; \
     uint8_t *slots = frame + h->slots_offset; \
     uint32_t stride = h->slot_stride; \
-    if (!stride && h->slots_count) WS_FAIL("wasmstream: an accumulator of variable width"); \
+    if (!stride && h->slots_count) WS_FAIL("wasmstream: an accumulator that has strings is for WS_AGGREGATE_OF_TEXTS"); \
     for (uint32_t i = 0, n = h->ops_count; i < n && !ws_full; i++, op++) { \
       /* The highest field first: engines then check bounds once for the op, not once for each field. */ \
       uint32_t arg = op->arg, row = op->row; \
@@ -163,5 +163,27 @@ WS_PART inline void ws_decide(const ws_op *o, ws_decision decision) {
       } \
     } \
   }
+
+/* An aggregate whose accumulator has strings, which cannot be changed where they are: each op writes a new one, `after`,
+ * which comes zeroed, without nulls; strings are set in their order, an empty one and all. void NAME_create(ACCUMULATOR *after);
+ * void NAME_add(const ACCUMULATOR *acc, const INPUT *in, ACCUMULATOR *after); void NAME_merge(const ACCUMULATOR *acc, const
+ * ACCUMULATOR *other, ACCUMULATOR *after); NAME_result as that of WS_AGGREGATE. */
+#define WS_AGGREGATE_OF_TEXTS(name, input, accumulator, output) \
+  WS_RUN(name, \
+    case WASMSTREAM_OP_CREATE: name##_create(ws_replace_text(o, accumulator)); break; \
+    case WASMSTREAM_OP_ADD: { \
+      const accumulator *acc = ws_state(o, 0, accumulator); \
+      name##_add(acc, WS_IN(input), ws_replace_text(o, accumulator)); \
+      break; \
+    } \
+    case WASMSTREAM_OP_MERGE: { \
+      const accumulator *acc = ws_state(o, 0, accumulator), *other = (const accumulator *)ws_slot_at(o, o->op->arg); \
+      name##_merge(acc, other, ws_replace_text(o, accumulator)); \
+      break; \
+    } \
+    case WASMSTREAM_OP_RESULT: name##_result(ws_state(o, 0, accumulator), ws_emit(o, 0, output)); break;)
+/* What ws_state returned is good beside it only where slots are answered by effects. */
+#define ws_replace_text(o, type) \
+  ((o)->header->slot_stride ? (WS_FAIL("wasmstream: an accumulator without strings is for WS_AGGREGATE"), (type *)0) : ws_replace(o, 0, type))
 
 #endif

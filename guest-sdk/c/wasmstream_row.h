@@ -62,6 +62,22 @@ WS_EXTERN WS_IMPORT(fail) __attribute__((noreturn)) void ws_fail(const char *tex
 /* ws_fail with a literal. */
 #define WS_FAIL(literal) ws_fail(literal, sizeof(literal) - 1)
 
+/* Ends a call that asks for one of several things that is not there: "wasmstream: there is no element 7 of 3". */
+WS_PART __attribute__((noreturn)) void ws_lacks(const char *what, uint32_t i, uint32_t n) {
+  char text[128], digits[10];
+  const char *parts[4] = {"wasmstream: there is no ", what, " ", " of "};
+  const uint32_t numbers[4] = {0, 0, i, n};
+  uint32_t length = 0;
+  for (uint32_t part = 0; part < 4; part++) {
+    for (const char *p = parts[part]; *p && length < sizeof text - sizeof digits; p++) text[length++] = *p;
+    if (part < 2) continue;
+    uint32_t count = 0, rest = numbers[part];
+    do digits[count++] = (char)('0' + rest % 10); while (rest /= 10);
+    while (count) text[length++] = digits[--count];
+  }
+  ws_fail(text, length);
+}
+
 /* Sizes of the static buffers. A frame that does not fit is halved by the host, and so is one whose effects do not. What
  * does not fit into the scratch, rows of one op, is refused. */
 #ifndef WS_FRAME_BYTES

@@ -10,9 +10,16 @@
 /* Byte 0 of a slot without a value. */
 #define WS_ABSENT 3
 
+/* The header, of a frame that has the slot: how many states a function has, only the manifest knows, and a slot behind
+ * those of all ops would be any other bytes. */
+WS_PART inline const wasmstream_header *ws_header_of(const ws_op *o, uint32_t slot) {
+  if (slot >= o->header->slots_count) ws_lacks("state in slot", slot, o->header->slots_count);
+  return o->header;
+}
+
 /* The state, or 0 if it holds no value. It stays as it is until the op ends, unless the op edits it in place. */
 WS_PART inline const void *ws_slot_at(const ws_op *o, uint32_t slot) {
-  const wasmstream_header *h = o->header;
+  const wasmstream_header *h = ws_header_of(o, slot);
   if (h->slot_stride) {
     const uint8_t *at = o->frame + h->slots_offset + slot * h->slot_stride;
     return *at == WS_ABSENT ? 0 : at;
@@ -36,7 +43,7 @@ WS_PART inline ws_word *ws_slot_answered(const ws_op *o, uint32_t slot, uint32_t
 /* Edits a state of fixed width. Without a value it becomes zeros without nulls. Where slots are answered by effects, it is
  * a copy: what was edited before in the op is not this one. */
 WS_PART inline void *ws_slot_edited(const ws_op *o, uint32_t slot, uint32_t size) {
-  const wasmstream_header *h = o->header;
+  const wasmstream_header *h = ws_header_of(o, slot);
   if (h->slot_stride) {
     uint8_t *at = o->frame + h->slots_offset + slot * h->slot_stride;
     if (*at == WS_ABSENT) *at = 0;
@@ -53,7 +60,7 @@ WS_PART inline void *ws_slot_edited(const ws_op *o, uint32_t slot, uint32_t size
 /* Gives a state a new value, a zeroed row without nulls, to be filled in before another row is begun. What ws_state
  * returned is then still good if the function has a state with strings, or with a time to live. */
 WS_PART inline void *ws_slot_replaced(const ws_op *o, uint32_t slot, uint32_t size) {
-  const wasmstream_header *h = o->header;
+  const wasmstream_header *h = ws_header_of(o, slot);
   if (h->slot_stride) {
     ws_word *at = WS_ROW(ws_word, o->frame, h->slots_offset + slot * h->slot_stride);
     for (uint32_t i = 0; i < size / 8; i++) at[i] = 0;
@@ -65,8 +72,8 @@ WS_PART inline void *ws_slot_replaced(const ws_op *o, uint32_t slot, uint32_t si
 
 /* Takes a state's value away. */
 WS_PART inline void ws_clear(const ws_op *o, uint32_t i) {
-  const wasmstream_header *h = o->header;
   uint32_t slot = o->op->slot + i;
+  const wasmstream_header *h = ws_header_of(o, slot);
   if (!h->slot_stride) {
     ws_effect(o, WASMSTREAM_EFFECT_SET_SLOT, slot, 0);
     WS_ROW(ws_half, o->frame, h->slots_offset)[2 * slot + 1] = 0;
@@ -81,8 +88,11 @@ WS_PART inline void ws_clear(const ws_op *o, uint32_t i) {
 WS_PART inline void ws_touch(const ws_op *o, uint32_t i) { ws_effect(o, WASMSTREAM_EFFECT_TOUCH, o->op->slot + i, 0); }
 
 /* Of on_merge: state i of the merged window of that number, or 0 if it holds no value. There are ws_count(o) windows. */
-#define ws_merged(o, window, i, type) \
-  ((const type *)ws_slot_at(o, WS_ROW(const ws_half, (o)->frame, WS_CONTEXT(o)->list)[window] + (i)))
+#define ws_merged(o, window, i, type) ((const type *)ws_slot_at(o, ws_merged_slot(o, window) + (i)))
+WS_PART inline uint32_t ws_merged_slot(const ws_op *o, uint32_t window) {
+  if (window >= WS_CONTEXT(o)->count) ws_lacks("merged window", window, WS_CONTEXT(o)->count);
+  return WS_ROW(const ws_half, o->frame, WS_CONTEXT(o)->list)[window];
+}
 
 /* --- List and map states, and broadcast state: by calls of the host. --- */
 

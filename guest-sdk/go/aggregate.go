@@ -36,9 +36,8 @@ type Aggregate struct {
 }
 
 func (f *Aggregate) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "aggregate", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, accumulator: f.Accumulator, output: f.Output})
-	f.needs(f.Add != nil, f.Merge != nil, f.Result != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "aggregate", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, accumulator: f.Accumulator, output: f.Output}, f.Add != nil, f.Merge != nil, f.Result != nil)
 	f.slots = []*schema{f.accumulator}
 	if f.Create == nil {
 		f.Create = func(Row) {}

@@ -1,6 +1,9 @@
 package wasmstream
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
 )
 
@@ -49,6 +52,8 @@ type base struct {
 	values []*ValueState
 	// merges and processingTime are of assigners and triggers.
 	merges, processingTime bool
+	// timers are whether there is a callback for those of each domain.
+	timers [2]bool
 }
 
 // schemas are what a role declares.
@@ -58,11 +63,23 @@ type schemas struct {
 	states                                  []State
 }
 
-// bind makes the schemas. It panics at a function that can never work, as the module is started or its tests begin: there
-// is nobody to return an error to.
+// declare makes it the base of a function of such schemas; there tells which of the callbacks that it needs it has.
+func (b *base) declare(of base, s schemas, there ...bool) {
+	*b = of
+	b.bind(s)
+	if slices.Contains(there, false) {
+		refuse(b.role + " " + b.name + " lacks a callback that it needs")
+	}
+}
+
+// refuse ends the program at a function that can never work, as the module is started or its tests begin. It panics, since
+// functions are registered in init, which has nobody to return an error to.
+func refuse(text string) { panic("wasmstream: " + text) }
+
+// bind makes the schemas.
 func (b *base) bind(s schemas) {
 	if b.name == "" {
-		panic("wasmstream: a function of the role " + b.role + " has no Name")
+		refuse("a function of the role " + b.role + " has no Name")
 	}
 	parameters := make(Columns, len(b.with))
 	for i, p := range b.with {
@@ -87,12 +104,10 @@ func (b *base) bind(s schemas) {
 	}
 }
 
-// needs panics where a callback is missing.
-func (b *base) needs(callbacks ...bool) {
-	for _, there := range callbacks {
-		if !there {
-			panic("wasmstream: " + b.role + " " + b.name + " lacks a callback that it needs")
-		}
+// only ends a call with an op of another kind than the one that the role knows.
+func (b *base) only(o *Op, kind uint32) {
+	if o.kind != kind {
+		b.unknown()
 	}
 }
 
@@ -108,6 +123,60 @@ func (b *base) opened(o *Op) {
 		opening.Second = b.second.bindAny(o, &at)
 	}
 	b.open(opening)
+}
+
+// sets tells whether the function may set timers of each domain: whether it has a callback for them.
+func (b *base) sets(event, processing bool) { b.timers = [2]bool{event, processing} }
+
+// due calls the callback for a timer. Without one there are timers only of another version of the function.
+func (b *base) due(o *Op, onTimer func(*Op)) {
+	if onTimer == nil {
+		raw.Fail("wasmstream: " + b.role + " " + b.name + " has no OnTimer for a timer that is due")
+	}
+	onTimer(o)
+}
+
+// callIf calls a callback that may be missing.
+func (o *Op) callIf(do func(*Op)) {
+	if do != nil {
+		do(o)
+	}
+}
+
+// lacks ends a call in which a function asks for one of several things that it does not have.
+func (b *base) lacks(what string, i, n int) {
+	raw.Fail("wasmstream: " + b.role + " " + b.name + " asks for " + what + " " + strconv.Itoa(i) + " and has " + strconv.Itoa(n) + ", numbered from 0")
+}
+
+// lacksState ends a call in which a function uses a state that it does not declare, whose name may not be known.
+func (b *base) lacksState(name string) {
+	if name != "" {
+		name = " " + name
+	}
+	raw.Fail("wasmstream: " + b.role + " " + b.name + " uses the state" + name + ", which is not among its States")
+}
+
+// lacksTimers ends a call in which a function sets a timer that nobody would be told of.
+func (b *base) lacksTimers(domain Domain) {
+	text := "wasmstream: " + b.role + " " + b.name + " sets a timer, and "
+	switch {
+	case domain > ProcessingTime:
+		text += "there is no domain " + strconv.Itoa(int(domain))
+	case b.role == "trigger" && domain == EventTime:
+		text += "has no OnEventTime to be called by it"
+	case b.role == "trigger":
+		text += "has no OnProcessingTime to be called by it"
+	case b.isKeyed():
+		text += "has no OnTimer to be called by it"
+	default:
+		text += "functions of its role have none"
+	}
+	raw.Fail(text)
+}
+
+// isKeyed tells roles whose records have a key.
+func (b *base) isKeyed() bool {
+	return b.role == "process" || b.role == "co-process" || b.role == "broadcast-process"
 }
 
 // unknown ends a call with an op of a kind that the role does not know.

@@ -13,32 +13,36 @@ type checks struct {
 
 func allow(s *schema, writable bool) checks { return checks{s, writable} }
 
-// check panics at a mistake in the function under test: the test ends where the mistake is.
+// mistake ends the test of a function that does what it must not, at the line where it does. It panics, since reading a
+// column returns a value and no error; in Wasm there are no such checks, and a test has to have found it.
+func mistake(text string) { panic("wasmstream: " + text) }
+
+// check looks whether a column may be used on the row.
 func (r Row) check(c uint8, sqlType string, write bool) {
 	switch {
 	case r.schema == nil:
-		panic("wasmstream: this row came from no function")
+		mistake("this row came from no function")
 	case int(c) >= len(r.schema.columns):
-		panic("wasmstream: the " + r.schema.what + " has no column at that position")
+		mistake("the " + r.schema.what + " has no column at that position")
 	case r.schema.columns[c].sqlType != sqlType:
-		panic("wasmstream: column " + r.schema.columns[c].name + " of the " + r.schema.what + " is of type " +
+		mistake("column " + r.schema.columns[c].name + " of the " + r.schema.what + " is of type " +
 			r.schema.columns[c].sqlType + ", not " + sqlType)
 	case write && !r.writable:
-		panic("wasmstream: the " + r.schema.what + " cannot be written here")
+		mistake("the " + r.schema.what + " cannot be written here")
 	}
 }
 
-// checkField panics as check does, for a column that was looked for in Open.
+// checkField is check for a column that was looked for in Open.
 func (r Row) checkField(f Field, write bool) {
 	switch {
 	case r.schema == nil:
-		panic("wasmstream: this row came from no function")
+		mistake("this row came from no function")
 	case f.of == nil:
-		panic("wasmstream: this field was not found by Find")
+		mistake("this field was not found by Find")
 	case r.schema != f.of:
-		panic("wasmstream: field " + f.Name + " of the " + f.of.what + " is used on the " + r.schema.what)
+		mistake("field " + f.Name + " of the " + f.of.what + " is used on the " + r.schema.what)
 	case write && !r.writable:
-		panic("wasmstream: the " + r.schema.what + " cannot be written here")
+		mistake("the " + r.schema.what + " cannot be written here")
 	}
 }
 
@@ -53,19 +57,14 @@ var contextBytes = map[uint32]uint32{
 	raw.OpOnKey: raw.ContextKeyedBytes,
 }
 
-// isKeyed tells roles whose records have a key.
-func (b *base) isKeyed() bool {
-	return b.role == "process" || b.role == "co-process" || b.role == "broadcast-process"
-}
-
-// checkContext panics where the op has no such thing: in Wasm that would be read from whatever is there.
+// checkContext looks whether the op has such a thing: in Wasm it would be read from whatever is there.
 func (o *Op) checkContext(bytes uint32) {
 	has := contextBytes[o.kind]
 	if o.kind == raw.OpOnRecord && o.of.isKeyed() {
 		has = raw.ContextKeyedBytes
 	}
 	if bytes > has {
-		panic("wasmstream: " + o.of.role + " " + o.of.name + " asks for what its op does not have: a key, a window or elements")
+		mistake("" + o.of.role + " " + o.of.name + " asks for what its op does not have: a key, a window or elements")
 	}
 }
 
@@ -79,7 +78,7 @@ var allowed = map[uint32][]string{
 	raw.EffectEmit: {"map", "flat-map", "key", "aggregate", "apply", "process", "co-process", "broadcast-process", "join", "co-group", "enrich", "decode", "encode"},
 }
 
-// checkEffect panics where the role may not have such an effect: a host would refuse it.
+// checkEffect looks whether the role may have such an effect: a host would refuse it.
 func (o *Op) checkEffect(kind uint32) {
 	roles, limited := allowed[kind]
 	if !limited {
@@ -90,12 +89,5 @@ func (o *Op) checkEffect(kind uint32) {
 			return
 		}
 	}
-	panic("wasmstream: a function of the role " + o.of.role + " may not do this: " + o.of.name)
-}
-
-// checkState panics where a state is used by a function that does not declare it.
-func (o *Op) checkState(of *base, name string) {
-	if of != o.of {
-		panic("wasmstream: state " + name + " is not declared by " + o.of.name)
-	}
+	mistake("a function of the role " + o.of.role + " may not do this: " + o.of.name)
 }

@@ -14,5 +14,3 @@ func (Row) checkField(Field, bool) {}
 func (*Op) checkContext(uint32) {}
 
 func (*Op) checkEffect(uint32) {}
-
-func (*Op) checkState(*base, string) {}

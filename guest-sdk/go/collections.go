@@ -27,15 +27,20 @@ func (s *store) bindTo(of *base, name string, index int, key, value Columns) {
 }
 
 func (s *store) put(o *Op, key []byte, value Row) {
-	if raw.Checked {
-		o.checkState(s.of, s.name)
-	}
+	o.checkState(s.of, s.name)
 	s.valueBytes = s.value.appendRow(s.valueBytes[:0], value)
 	raw.StatePut(o.index, s.index, key, s.valueBytes)
 }
 
+// remove removes an entry; without a key all.
+func (s *store) remove(o *Op, key []byte) {
+	o.checkState(s.of, s.name)
+	raw.StateDelete(o.index, s.index, key)
+}
+
 // bytesOf are a key's.
-func (s *store) bytesOf(key Row) []byte {
+func (s *store) bytesOf(o *Op, key Row) []byte {
+	o.checkState(s.of, s.name)
 	s.keyBytes = s.key.appendRow(s.keyBytes[:0], key)
 	return s.keyBytes
 }
@@ -114,10 +119,11 @@ func (s *ListState) Row() Row { return s.value.blank() }
 func (s *ListState) Add(o *Op, row Row) { s.put(o, nil, row) }
 
 // Clear removes all rows.
-func (s *ListState) Clear(o *Op) { raw.StateDelete(o.index, s.index, nil) }
+func (s *ListState) Clear(o *Op) { s.remove(o, nil) }
 
 // All are the rows in order, each good until the next one.
 func (s *ListState) All(o *Op) iter.Seq[Row] {
+	o.checkState(s.of, s.name)
 	return func(yield func(Row) bool) {
 		s.scan(o, func(_, value []byte) bool { return yield(rowOf(value, s.value, false)) })
 	}
@@ -153,10 +159,7 @@ func (s *MapState) Row() Row { return s.value.blank() }
 // Get returns the value of a key, or a row that IsMissing. The row is a copy, which may be changed and put; it is good until
 // the next Get.
 func (s *MapState) Get(o *Op, key Row) Row {
-	if raw.Checked {
-		o.checkState(s.of, s.Name)
-	}
-	keyBytes := s.bytesOf(key)
+	keyBytes := s.bytesOf(o, key)
 	if s.got == nil {
 		s.got = make([]byte, 256)
 	}
@@ -172,16 +175,17 @@ func (s *MapState) Get(o *Op, key Row) Row {
 }
 
 // Put sets the value of a key.
-func (s *MapState) Put(o *Op, key, value Row) { s.put(o, s.bytesOf(key), value) }
+func (s *MapState) Put(o *Op, key, value Row) { s.put(o, s.bytesOf(o, key), value) }
 
 // Remove removes a key, if it is there.
-func (s *MapState) Remove(o *Op, key Row) { raw.StateDelete(o.index, s.index, s.bytesOf(key)) }
+func (s *MapState) Remove(o *Op, key Row) { s.remove(o, s.bytesOf(o, key)) }
 
 // Clear removes all keys.
-func (s *MapState) Clear(o *Op) { raw.StateDelete(o.index, s.index, nil) }
+func (s *MapState) Clear(o *Op) { s.remove(o, nil) }
 
 // All are keys and values in the order of the keys' bytes, each pair good until the next one.
 func (s *MapState) All(o *Op) iter.Seq2[Row, Row] {
+	o.checkState(s.of, s.name)
 	return func(yield func(Row, Row) bool) {
 		s.scan(o, func(key, value []byte) bool {
 			return yield(rowOf(key, s.store.key, false), rowOf(value, s.value, false))

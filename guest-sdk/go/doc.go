@@ -26,6 +26,6 @@
 //	B. A Row is good until the function that got it returns, and so are the strings and bytes read from it.
 //	C. Global variables are caches: an instance can be thrown away between any two calls. What must last is in the
 //	   accumulator.
-//	D. Natively every access checks that the row has such a column, and may be written; in Wasm nothing is checked, the sandbox is
-//	   the guard.
+//	D. Natively every access checks that the row has such a column, and may be written; in Wasm that is not checked, the
+//	   sandbox is the guard. Outputs, elements, states and timers that a function does not have are refused in both.
 package wasmstream

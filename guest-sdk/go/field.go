@@ -156,6 +156,10 @@ func (f Field) put(r Row, v uint64) {
 
 // Answer says what an output is made of whose columns the function leaves out, and returns them.
 func (o *Opening) Answer(output int, columns ...NameType) []Field {
+	if uint(output) >= uint(len(o.of.outputs)) {
+		o.of.lacks("output", output, len(o.of.outputs))
+		return nil
+	}
 	s := o.of.outputs[output]
 	list := make(Columns, len(columns))
 	text := []byte(nil)

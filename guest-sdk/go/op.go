@@ -134,6 +134,9 @@ type Element struct {
 
 // Element returns element i.
 func (o *Op) Element(i int) Element {
+	if uint(i) >= uint(o.Len()) {
+		o.of.lacks("element", i, o.Len())
+	}
 	at := unsafe.Add(o.base, uint32(o.number(raw.ContextAtList, raw.ContextGroupBytes))+uint32(i)*raw.ElementBytes)
 	s, input := o.of.input, *(*uint32)(unsafe.Add(at, raw.ElementAtInput))
 	if input != 0 {
@@ -186,7 +189,12 @@ func (o *Op) effectOfTime(kind, aux uint32, time int64) {
 
 // Emit begins a row of an output, 0 the main one: zeroed, without nulls, to be filled in before anything else is done.
 func (o *Op) Emit(output int) Row {
-	return o.begin(raw.EffectEmit, uint32(output), o.of.outputs[output])
+	outputs := o.of.outputs
+	if uint(output) >= uint(len(outputs)) {
+		o.of.lacks("output", output, len(outputs))
+		return Row{}
+	}
+	return o.begin(raw.EffectEmit, uint32(output), outputs[output])
 }
 
 // begin begins a row as an effect's payload.
@@ -218,8 +226,11 @@ func (o *Op) finish() {
 	le.PutUint32(m.effects[open.at-raw.EffectBytes+raw.EffectAtLength:], uint32(m.used-open.at))
 }
 
-// SetTimer sets a timer of the key or window.
+// SetTimer sets a timer of the key or window: of a function with a callback for timers of that domain.
 func (o *Op) SetTimer(domain Domain, time int64) {
+	if domain > ProcessingTime || !o.of.timers[domain] {
+		o.of.lacksTimers(domain)
+	}
 	o.effectOfTime(raw.EffectSetTimer, uint32(domain), time)
 }
 
@@ -239,12 +250,20 @@ func (o *Op) Assign(start, end int64) {
 }
 
 // Evict takes element i out of the window; in rising order: of an Evictor.
-func (o *Op) Evict(i int) { o.effect(raw.EffectEvict, uint32(i), 0) }
+func (o *Op) Evict(i int) {
+	if uint(i) >= uint(o.Len()) {
+		o.of.lacks("element", i, o.Len())
+	}
+	o.effect(raw.EffectEvict, uint32(i), 0)
+}
 
 // VisitKeys has OnKey called for each key that has state: of OnBroadcast.
 func (o *Op) VisitKeys() { o.effect(raw.EffectVisitKeys, 0, 0) }
 
 func (o *Op) decide(d Decision) {
+	if d > FireAndPurge {
+		o.of.lacks("decision", int(d), int(FireAndPurge)+1)
+	}
 	if d != Continue {
 		o.effect(raw.EffectDecide, uint32(d), 0)
 	}

@@ -13,7 +13,7 @@ type Process struct {
 	Open          func(*Opening)
 	// Key is the columns of the key, if the function reads it.
 	Key Columns
-	// OnRecord and OnTimer use states, set timers and emit. OnTimer is optional.
+	// OnRecord and OnTimer use states, set timers and emit. Without OnTimer there are no timers.
 	OnRecord func(o *Op, in Row)
 	OnTimer  func(o *Op)
 
@@ -21,9 +21,9 @@ type Process struct {
 }
 
 func (f *Process) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "process", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
-	f.needs(f.OnRecord != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "process", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, output: f.Output, named: f.Outputs, states: f.States, key: f.Key}, f.OnRecord != nil)
+	f.sets(f.OnTimer != nil, f.OnTimer != nil)
 }
 
 func (f *Process) op(o *Op) {
@@ -31,9 +31,7 @@ func (f *Process) op(o *Op) {
 	case raw.OpOnRecord:
 		f.OnRecord(o, o.in(f.input))
 	case raw.OpOnTimer:
-		if f.OnTimer != nil {
-			f.OnTimer(o)
-		}
+		f.due(o, f.OnTimer)
 	default:
 		f.unknown()
 	}
@@ -50,7 +48,7 @@ type CoProcess struct {
 	Parameters            []Parameter
 	Open                  func(*Opening)
 	Key                   Columns
-	// OnRecord is for records of the first input, OnSecond for those of the second. OnTimer is optional.
+	// OnRecord is for records of the first input, OnSecond for those of the second. OnTimer is as that of Process.
 	OnRecord, OnSecond func(o *Op, in Row)
 	OnTimer            func(o *Op)
 
@@ -58,9 +56,9 @@ type CoProcess struct {
 }
 
 func (f *CoProcess) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "co-process", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, second: f.Second, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
-	f.needs(f.OnRecord != nil, f.OnSecond != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "co-process", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, second: f.Second, output: f.Output, named: f.Outputs, states: f.States, key: f.Key}, f.OnRecord != nil, f.OnSecond != nil)
+	f.sets(f.OnTimer != nil, f.OnTimer != nil)
 }
 
 func (f *CoProcess) op(o *Op) {
@@ -70,9 +68,7 @@ func (f *CoProcess) op(o *Op) {
 	case raw.OpOnSecond:
 		f.OnSecond(o, o.in(f.second))
 	case raw.OpOnTimer:
-		if f.OnTimer != nil {
-			f.OnTimer(o)
-		}
+		f.due(o, f.OnTimer)
 	default:
 		f.unknown()
 	}
@@ -94,7 +90,8 @@ type BroadcastProcess struct {
 	// OnBroadcast is for broadcast records, without a key: it alone changes broadcast state, and what it does must not depend
 	// on anything but the records.
 	OnBroadcast func(o *Op, in Row)
-	// OnKey is for each key that has state, after VisitKeys, with the record of that OnBroadcast. Optional, as is OnTimer.
+	// OnKey is for each key that has state, after VisitKeys, with the record of that OnBroadcast. Optional. OnTimer is as that
+	// of Process.
 	OnKey   func(o *Op, in Row)
 	OnTimer func(o *Op)
 
@@ -102,9 +99,9 @@ type BroadcastProcess struct {
 }
 
 func (f *BroadcastProcess) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "broadcast-process", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, second: f.Second, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
-	f.needs(f.OnRecord != nil, f.OnBroadcast != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "broadcast-process", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, second: f.Second, output: f.Output, named: f.Outputs, states: f.States, key: f.Key}, f.OnRecord != nil, f.OnBroadcast != nil)
+	f.sets(f.OnTimer != nil, f.OnTimer != nil)
 }
 
 func (f *BroadcastProcess) op(o *Op) {
@@ -118,9 +115,7 @@ func (f *BroadcastProcess) op(o *Op) {
 			f.OnKey(o, o.in(f.second))
 		}
 	case raw.OpOnTimer:
-		if f.OnTimer != nil {
-			f.OnTimer(o)
-		}
+		f.due(o, f.OnTimer)
 	default:
 		f.unknown()
 	}

@@ -21,15 +21,12 @@ type Map struct {
 }
 
 func (f *Map) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "map", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, output: f.Output})
-	f.needs(f.Map != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "map", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, output: f.Output}, f.Map != nil)
 }
 
 func (f *Map) op(o *Op) {
-	if o.kind != raw.OpOnRecord {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnRecord)
 	f.Map(o, o.in(f.input), o.Emit(0))
 }
 
@@ -47,15 +44,12 @@ type Filter struct {
 }
 
 func (f *Filter) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "filter", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input})
-	f.needs(f.Keep != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "filter", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input}, f.Keep != nil)
 }
 
 func (f *Filter) op(o *Op) {
-	if o.kind != raw.OpOnRecord {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnRecord)
 	if f.Keep(o, o.in(f.input)) {
 		o.effect(raw.EffectKeep, 0, 0)
 	}
@@ -77,15 +71,12 @@ type FlatMap struct {
 }
 
 func (f *FlatMap) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "flat-map", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, output: f.Output, named: f.Outputs})
-	f.needs(f.FlatMap != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "flat-map", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, output: f.Output, named: f.Outputs}, f.FlatMap != nil)
 }
 
 func (f *FlatMap) op(o *Op) {
-	if o.kind != raw.OpOnRecord {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnRecord)
 	f.FlatMap(o, o.in(f.input))
 }
 
@@ -103,15 +94,12 @@ type Key struct {
 }
 
 func (f *Key) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "key", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, output: f.Output})
-	f.needs(f.Key != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "key", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, output: f.Output}, f.Key != nil)
 }
 
 func (f *Key) op(o *Op) {
-	if o.kind != raw.OpOnRecord {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnRecord)
 	f.Key(o, o.in(f.input), o.Emit(0))
 }
 
@@ -129,15 +117,12 @@ type TimestampAssigner struct {
 }
 
 func (f *TimestampAssigner) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "timestamp", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input})
-	f.needs(f.Time != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "timestamp", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input}, f.Time != nil)
 }
 
 func (f *TimestampAssigner) op(o *Op) {
-	if o.kind != raw.OpOnRecord {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnRecord)
 	time := f.Time(o, o.in(f.input))
 	o.effectOfTime(raw.EffectEventTime, 0, time)
 }
@@ -165,16 +150,13 @@ type Decode struct {
 }
 
 func (f *Decode) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "decode", open: f.Open, with: f.Parameters}
-	f.bind(schemas{output: f.Output})
-	f.needs(f.Decode != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "decode", open: f.Open, with: f.Parameters},
+		schemas{output: f.Output}, f.Decode != nil)
 	f.message = newSchema("message of "+f.Name, message)
 }
 
 func (f *Decode) op(o *Op) {
-	if o.kind != raw.OpDecode {
-		f.unknown()
-	}
+	f.only(o, raw.OpDecode)
 	f.Decode(o, o.in(f.message))
 }
 
@@ -193,16 +175,13 @@ type Encode struct {
 }
 
 func (f *Encode) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "encode", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input})
-	f.needs(f.Encode != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "encode", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input}, f.Encode != nil)
 	f.message = newSchema("message of "+f.Name, message)
 }
 
 func (f *Encode) op(o *Op) {
-	if o.kind != raw.OpEncode {
-		f.unknown()
-	}
+	f.only(o, raw.OpEncode)
 	f.Encode(o, o.in(f.input), o.begin(raw.EffectEmit, 0, f.message))
 }
 
@@ -240,9 +219,8 @@ type Enrich struct {
 }
 
 func (f *Enrich) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "enrich", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, output: f.Output, named: f.Outputs})
-	f.needs(f.Request != nil, f.Answer != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "enrich", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, output: f.Output, named: f.Outputs}, f.Request != nil, f.Answer != nil)
 	f.request = newSchema("request of "+f.Name, Columns{RequestMethod.As("method"), RequestURL.As("url"), RequestHeaders.As("headers"), RequestBody.As("body")})
 	f.answer = newSchema("answer of "+f.Name, Columns{AnswerStatus.As("status"), AnswerHeaders.As("headers"), AnswerBody.As("body"), AnswerError.As("error")})
 }

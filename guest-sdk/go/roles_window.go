@@ -16,16 +16,13 @@ type Reduce struct {
 }
 
 func (f *Reduce) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "reduce", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input})
-	f.needs(f.Reduce != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "reduce", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input}, f.Reduce != nil)
 	f.slots = []*schema{f.input}
 }
 
 func (f *Reduce) op(o *Op) {
-	if o.kind != raw.OpReduce {
-		f.unknown()
-	}
+	f.only(o, raw.OpReduce)
 	f.Reduce(o, Row{base: o.edit(o.slot, f.input), checks: allow(f.input, true)}, o.in(f.input))
 }
 
@@ -50,9 +47,8 @@ type Apply struct {
 }
 
 func (f *Apply) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "apply", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input, output: f.Output, named: f.Outputs, states: f.States, key: f.Key})
-	f.needs(f.Apply != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "apply", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input, output: f.Output, named: f.Outputs, states: f.States, key: f.Key}, f.Apply != nil)
 }
 
 func (f *Apply) op(o *Op) {
@@ -60,9 +56,7 @@ func (f *Apply) op(o *Op) {
 	case raw.OpOnWindow:
 		f.Apply(o, o.in(f.input))
 	case raw.OpClear:
-		if f.Clear != nil {
-			f.Clear(o)
-		}
+		o.callIf(f.Clear)
 	default:
 		f.unknown()
 	}
@@ -86,15 +80,12 @@ type Assigner struct {
 }
 
 func (f *Assigner) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "assigner", open: f.Open, with: f.Parameters, merges: f.Merges, processingTime: f.ProcessingTime}
-	f.bind(schemas{input: f.Input})
-	f.needs(f.Assign != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "assigner", open: f.Open, with: f.Parameters, merges: f.Merges, processingTime: f.ProcessingTime},
+		schemas{input: f.Input}, f.Assign != nil)
 }
 
 func (f *Assigner) op(o *Op) {
-	if o.kind != raw.OpAssign {
-		f.unknown()
-	}
+	f.only(o, raw.OpAssign)
 	f.Assign(o, o.in(f.input))
 }
 
@@ -108,7 +99,8 @@ type Trigger struct {
 	Open       func(*Opening)
 	// OnElement is for a record that came into the window.
 	OnElement func(o *Op, in Row) Decision
-	// OnEventTime and OnProcessingTime are for timers that are due, whoever set them. Optional.
+	// OnEventTime and OnProcessingTime are for timers that are due, whoever set them. A trigger without one sets no timers
+	// of that domain.
 	OnEventTime, OnProcessingTime func(o *Op) Decision
 	// OnMerge takes in the states of windows that became this one: ValueState.Merged. Without it the trigger does not do
 	// for windows that merge.
@@ -120,9 +112,9 @@ type Trigger struct {
 }
 
 func (f *Trigger) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "trigger", open: f.Open, with: f.Parameters, merges: f.OnMerge != nil}
-	f.bind(schemas{input: f.Input, states: f.States})
-	f.needs(f.OnElement != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "trigger", open: f.Open, with: f.Parameters, merges: f.OnMerge != nil},
+		schemas{input: f.Input, states: f.States}, f.OnElement != nil)
+	f.sets(f.OnEventTime != nil, f.OnProcessingTime != nil)
 }
 
 func (f *Trigger) op(o *Op) {
@@ -138,13 +130,9 @@ func (f *Trigger) op(o *Op) {
 			o.decide(f.OnProcessingTime(o))
 		}
 	case raw.OpOnMerge:
-		if f.OnMerge != nil {
-			f.OnMerge(o)
-		}
+		o.callIf(f.OnMerge)
 	case raw.OpClear:
-		if f.Clear != nil {
-			f.Clear(o)
-		}
+		o.callIf(f.Clear)
 	default:
 		f.unknown()
 	}
@@ -164,15 +152,12 @@ type Evictor struct {
 }
 
 func (f *Evictor) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "evictor", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Input})
-	f.needs(f.Evict != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "evictor", open: f.Open, with: f.Parameters},
+		schemas{input: f.Input}, f.Evict != nil)
 }
 
 func (f *Evictor) op(o *Op) {
-	if o.kind != raw.OpEvict {
-		f.unknown()
-	}
+	f.only(o, raw.OpEvict)
 	f.Evict(o, o.detail() != 0)
 }
 
@@ -190,15 +175,12 @@ type Join struct {
 }
 
 func (f *Join) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "join", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Left, second: f.Right, output: f.Output})
-	f.needs(f.Join != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "join", open: f.Open, with: f.Parameters},
+		schemas{input: f.Left, second: f.Right, output: f.Output}, f.Join != nil)
 }
 
 func (f *Join) op(o *Op) {
-	if o.kind != raw.OpOnPair {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnPair)
 	f.Join(o, o.in(f.input), o.second(f.base.second))
 }
 
@@ -219,14 +201,11 @@ type CoGroup struct {
 }
 
 func (f *CoGroup) prepare() {
-	f.base = base{name: f.Name, doc: f.Doc, role: "co-group", open: f.Open, with: f.Parameters}
-	f.bind(schemas{input: f.Left, second: f.Right, output: f.Output, named: f.Outputs, key: f.Key})
-	f.needs(f.CoGroup != nil)
+	f.declare(base{name: f.Name, doc: f.Doc, role: "co-group", open: f.Open, with: f.Parameters},
+		schemas{input: f.Left, second: f.Right, output: f.Output, named: f.Outputs, key: f.Key}, f.CoGroup != nil)
 }
 
 func (f *CoGroup) op(o *Op) {
-	if o.kind != raw.OpOnGroup {
-		f.unknown()
-	}
+	f.only(o, raw.OpOnGroup)
 	f.CoGroup(o)
 }

@@ -29,23 +29,22 @@ type schema struct {
 	scratch []byte
 }
 
-// newSchema checks that each column is where its position says, and panics as bind does. what names the schema in
-// messages.
+// newSchema makes a schema, and refuses one whose columns are not where their positions say. what names it in messages.
 func newSchema(what string, columns Columns) *schema {
 	s := &schema{what: what, any: len(columns) == 1 && columns[0].any}
 	if s.any {
 		return s
 	}
 	if len(columns) > columnsMax {
-		panic("wasmstream: the " + what + " has more than 56 columns")
+		refuse("the " + what + " has more than 56 columns")
 	}
 	names := map[string]bool{}
 	for i, c := range columns {
 		if c.position != i {
-			panic("wasmstream: column " + c.name + " is declared for another position than the one that it has in the " + what)
+			refuse("column " + c.name + " is declared for another position than the one that it has in the " + what)
 		}
 		if names[c.name] {
-			panic("wasmstream: two columns " + c.name + " in the " + what)
+			refuse("two columns " + c.name + " in the " + what)
 		}
 		names[c.name] = true
 	}
@@ -63,8 +62,11 @@ func (s *schema) setColumns(columns Columns) {
 	s.scratch = make([]byte, s.fixedBytes)
 }
 
-// blank is a zeroed row to be written, good until the next one.
+// blank is a zeroed row to be written, good until the next one: of a state, which has no schema before it is declared.
 func (s *schema) blank() Row {
+	if s == nil {
+		raw.Fail("wasmstream: a row for a state that no function has among its States")
+	}
 	clear(s.scratch)
 	return Row{base: unsafe.Pointer(unsafe.SliceData(s.scratch)), checks: allow(s, true)}
 }

@@ -77,12 +77,11 @@ type ValueState struct {
 // slotsMax is how many value states a function may have: Op.touches has a bit for each.
 const slotsMax = 64
 
-// bind panics at more states than there may be.
 func (s *ValueState) bind(of *base, _ int) {
 	s.schema = newSchema("state "+s.Name+" of "+of.name, s.Columns)
 	s.slot, s.of = uint32(len(of.slots)), of
 	if s.slot >= slotsMax {
-		panic("wasmstream: " + of.name + " has more than 64 value states")
+		refuse(of.name + " has more than 64 value states")
 	}
 	of.slots, of.values = append(of.slots, s.schema), append(of.values, s)
 }
@@ -96,14 +95,19 @@ func (s *ValueState) describe(text []byte) []byte {
 	return append(s.TTL.describe(s.schema.describe(text, "value")), '}')
 }
 
+// checkState ends a call in which a state is used that is not the function's: its slot would be another state's.
+func (o *Op) checkState(of *base, name string) {
+	if of != o.of {
+		o.of.lacksState(name)
+	}
+}
+
 // absent is byte 0 of a slot that holds no value.
 const absent = 3
 
 // Get returns the row, or one that IsMissing if it holds none.
 func (s *ValueState) Get(o *Op) Row {
-	if raw.Checked {
-		o.checkState(s.of, s.Name)
-	}
+	o.checkState(s.of, s.Name)
 	if s.TTL.OnRead || s.TTL.SeenOnce {
 		o.touches |= 1 << s.slot
 	}
@@ -127,9 +131,7 @@ func (s *ValueState) at(o *Op, slot uint32) Row {
 
 // Edit returns the row to be changed: zeros without nulls, if it held none.
 func (s *ValueState) Edit(o *Op) Row {
-	if raw.Checked {
-		o.checkState(s.of, s.Name)
-	}
+	o.checkState(s.of, s.Name)
 	return Row{base: o.edit(o.slot+s.slot, s.schema), checks: allow(s.schema, true)}
 }
 
@@ -147,9 +149,7 @@ func (o *Op) edit(slot uint32, s *schema) unsafe.Pointer {
 
 // Clear has it hold none.
 func (s *ValueState) Clear(o *Op) {
-	if raw.Checked {
-		o.checkState(s.of, s.Name)
-	}
+	o.checkState(s.of, s.Name)
 	slot := o.slot + s.slot
 	if o.stride == 0 {
 		guest.slots[slot].state = slotCleared
@@ -162,6 +162,10 @@ func (s *ValueState) Clear(o *Op) {
 
 // Merged returns what the state of merged window i held: of OnMerge, which has Len of them.
 func (s *ValueState) Merged(o *Op, i int) Row {
+	o.checkState(s.of, s.Name)
+	if uint(i) >= uint(o.Len()) {
+		o.of.lacks("merged window", i, o.Len())
+	}
 	at := uint32(o.number(raw.ContextAtList, raw.ContextGroupBytes)) + 4*uint32(i)
 	return s.at(o, *(*uint32)(unsafe.Add(o.base, at))+s.slot)
 }

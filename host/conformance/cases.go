@@ -9,7 +9,7 @@ import (
 	"github.com/wasmstream/wasmstream/abi/conform"
 )
 
-// OfCases makes a suite of a cases.txt for the functions of a module.
+// OfCases makes a suite of a cases.txt for the functions of a module. Its ops are told with their lines.
 func OfCases(name string, m *abi.Manifest, text []byte) (Suite, error) {
 	manifest, err := m.JSON()
 	if err != nil {
@@ -22,6 +22,15 @@ func OfCases(name string, m *abi.Manifest, text []byte) (Suite, error) {
 	vectors, err := cases.Vectors(readable, text)
 	if err != nil {
 		return Suite{}, err
+	}
+	for _, v := range vectors {
+		for _, f := range v.Frames {
+			for i, line := range f.Lines {
+				if line > 0 {
+					f.Ops[i] = fmt.Sprintf("line %d: %s", line, f.Ops[i])
+				}
+			}
+		}
 	}
 	file, err := json.Marshal(cases.File{Manifest: manifest, Vectors: vectors})
 	if err != nil {

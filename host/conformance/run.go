@@ -58,31 +58,6 @@ func Suites(files fs.FS, folder string) (suites []Suite, err error) {
 	return suites, nil
 }
 
-// Choose are the suites that a module is for: those of which it has a function as their
-// manifest has it; or, if there is none, those of which it has a function by name.
-func Choose(suites []Suite, m *abi.Manifest) []Suite {
-	var alike, named []Suite
-	for _, s := range suites {
-		isAlike, isNamed := false, false
-		for _, f := range s.Manifest.GetFunctions() {
-			if i := m.FunctionIndex(f.GetName()); i >= 0 {
-				isNamed = true
-				isAlike = isAlike || f.Differs(m.GetFunctions()[i]) == ""
-			}
-		}
-		if isNamed {
-			named = append(named, s)
-		}
-		if isAlike {
-			alike = append(alike, s)
-		}
-	}
-	if len(alike) > 0 {
-		return alike
-	}
-	return named
-}
-
 // Instance is an instance of the module at test; *sandbox.Instance is one.
 type Instance interface {
 	guest.Instance

@@ -16,6 +16,30 @@ type Answer struct {
 	Err     string
 }
 
+// AskerStats are what an Asker has done so far, and what it does now.
+type AskerStats struct {
+	Requests  int64 // asked
+	Shared    int64 // of them, those that an equal request under way answered
+	CacheHits int64 // of them, those that the cache answered
+	Answered  int64 // of the others, those with an answer that has a status
+	Failed    int64 // and those without
+	Attempts  int64 // at servers
+	Retries   int64 // of them, those that were not the first of their request
+	// TimedOut are attempts that took too long, and requests whose time was over before
+	// they could be asked at all.
+	TimedOut int64
+	Held     int64 // attempts that have waited for the rate
+	InFlight int64 // requests that are at servers now, or wait for their next attempt
+	Waiting  int64 // requests that wait for others to end
+}
+
+// CountingAsker is an Asker that counts. Stats may be asked for at any time, from any
+// goroutine.
+type CountingAsker interface {
+	Asker
+	Stats() AskerStats
+}
+
 // Asker has requests answered, many at a time. Its limits, and what it does about
 // failures, are its own business: an answer is the last word on its request.
 //

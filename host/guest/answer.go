@@ -144,8 +144,11 @@ func (k *checker) wants(e *abi.Effect, bytes int) error {
 
 func (k *checker) emit(o *op, r *rule, e *abi.Effect) error {
 	outputs := k.c.outputs
-	if int(e.Aux) >= len(outputs) || r.main && e.Aux != 0 {
-		return fault(abi.FaultBadEffect, k.op, "op %d, %s, was answered by a row to output %d, which it does not have", k.op, o.kind, e.Aux)
+	if r.main {
+		outputs = outputs[:min(1, len(outputs))]
+	}
+	if int(e.Aux) >= len(outputs) {
+		return fault(abi.FaultBadEffect, k.op, "op %d, %s, was answered by a row to output %d, which it does not have: there are %d, numbered from 0", k.op, o.kind, e.Aux, len(outputs))
 	}
 	return k.row(e, outputs[e.Aux])
 }

@@ -57,6 +57,12 @@ type Fueled interface {
 	Fuel() int64
 }
 
+// Watching is an Instance that is told of each op that is found at fault.
+type Watching interface {
+	// Faulted comes before the role's Fault.
+	Faulted(kind abi.FaultKind)
+}
+
 // frameFuel is what a frame is to cost: about a millisecond.
 const frameFuel = 2_000_000
 
@@ -76,12 +82,18 @@ type Options struct {
 	OpsMax int
 	// FrameBytesMax bounds a frame's rows and contexts, 0 means 1 MiB.
 	FrameBytesMax int
+	// Stopped tells that nobody wants answers any more: asking ends with ErrStopped
+	// before the next frame. nil: that is never so.
+	Stopped func() bool
 }
 
 const (
 	opsMaxDefault        = 8192
 	frameBytesMaxDefault = 1 << 20
 )
+
+// ErrStopped says that what was asked was given up, and that nothing of it counts.
+var ErrStopped = errors.New("the job is stopping")
 
 // NoGroup is the group of an op without slots.
 const NoGroup = ^uint32(0)
@@ -134,7 +146,8 @@ type Caller struct {
 	instance Instance
 	options  Options
 	role     Role
-	framed   Framed // nil: the role is not
+	framed   Framed  // nil: the role is not
+	limited  Limited // nil: the role is not
 	rules    *rules
 	outputs  []*stream.Checker
 	slots    []*stream.Checker
@@ -155,9 +168,10 @@ type Caller struct {
 	fueled Fueled  // nil: it does not count
 	perOp  float64 // fuel
 	opsMax int     // of a frame
-	spent  int64   // fuel of the last call, if it was answered; -1
+	spent  int64   // fuel of the last call, if it was answered; else 0
 	failed bool    // the last call failed, by the guest's fault
 	faulty int     // the op of the frame that is known to be at fault, -1
+	held   []byte  // scratch of withinLimits
 }
 
 // NewCaller makes a caller; Open comes before all else.
@@ -170,6 +184,7 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	}
 	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
 	c.framed, _ = role.(Framed)
+	c.limited, _ = role.(Limited)
 	if !o.Written {
 		c.stride, c.opsMax = strideOf(o.Slots), o.OpsMax
 		c.fueled, _ = instance.(Fueled)
@@ -390,6 +405,9 @@ func (c *Caller) run(from, to int) error {
 		}
 	}
 	if to-from == 1 {
+		if w, ok := c.instance.(Watching); ok {
+			w.Faulted(KindOf(err))
+		}
 		return c.role.Fault(from, err)
 	}
 	if err := c.run(from, middle); err != nil {
@@ -425,7 +443,11 @@ func KindOf(err error) abi.FaultKind {
 // call performs ops from..to in one frame.
 func (c *Caller) call(from, to int) error {
 	f := &c.frame
-	c.failed, c.faulty, c.spent = true, -1, -1
+	if c.options.Stopped != nil && c.options.Stopped() {
+		c.failed = false
+		return ErrStopped
+	}
+	c.failed, c.faulty, c.spent = true, -1, 0
 	f.plan(c, from, to)
 	if c.fueled != nil {
 		c.fueled.Ops(to - from)
@@ -464,7 +486,10 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	if c.fueled != nil {
 		c.measure(c.fueled.Fuel(), c.frame.to-c.frame.from)
 	}
-	if err = c.check(effects, edited); err != nil {
+	if err = c.check(effects, edited); err == nil {
+		err = c.withinLimits(effects, edited)
+	}
+	if err != nil {
 		var answer *abi.Fault
 		if errors.As(err, &answer) {
 			c.faulty = answer.Op
@@ -475,7 +500,7 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 }
 
 // Spent is the fuel of an op that Fault is told of, if it was answered, and what is wrong
-// is the answer; -1: it is not known.
+// is the answer; else 0.
 func (c *Caller) Spent() int64 { return c.spent }
 
 // measure has frames cost about as much as one may, going by the last one and, less and

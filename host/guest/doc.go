@@ -17,5 +17,7 @@
 //	    were in. An op's slots are loaded after those of all ops before it were stored.
 //	(A) With room in its buffers a call allocates nothing, faults apart.
 //
-// Caveat: a Caller belongs to one goroutine.
+// Caveats: a Caller belongs to one goroutine. Slots of fixed width are edited in place, so
+// they are judged by what they hold when the frame is answered: B does not hold for an op
+// that breaks a slot which a later op of its frame mends (abi/README.md forbids it).
 package guest

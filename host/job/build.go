@@ -167,6 +167,7 @@ func (b *builder) settings() {
 	j.Parallelism = int(number(r.get("parallelism"), parallelismDefault))
 	j.MaxParallelism = int(number(r.get("max-parallelism"), keyGroupsDefault))
 	j.Compatibility = b.compatibility(r.get("compatibility"))
+	j.Limits = defaultLimits().with(r.get(limitsField.name))
 	j.BufferTimeout = milliseconds(number(r.get("buffer-timeout"), bufferTimeoutDefault))
 	if n := r.get("parallelism"); n != nil && n.ok && j.Parallelism > j.MaxParallelism {
 		b.wrong(n, "parallelism", "parallelism must not be larger than max-parallelism, which is %d: a task without key groups has nothing to do; it is %d", j.MaxParallelism, j.Parallelism)

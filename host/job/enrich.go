@@ -56,12 +56,18 @@ func (b *builder) buildEnrich(p *producer) {
 	if e.Function == nil || !sound {
 		return
 	}
+	if p.node.has("key-by") && b.keyBy(p) == nil {
+		return
+	}
 	p.step.Enrich, p.output = e, e.Function.Result()
 }
 
 // checkEnrich refuses what belongs to other steps.
 func (b *builder) checkEnrich(p *producer) bool {
-	for _, name := range []string{"key-by", "aggregate", "apply", "output"} {
+	if n := p.node.get("key-by"); n != nil && n.form == mappingForm {
+		b.wrong(n, p.path+".key-by", "The key-by of an enrich says which records keep their order, and names columns; a function's columns would be among those that the enrich reads")
+	}
+	for _, name := range []string{"aggregate", "apply", "output"} {
 		if n := p.node.get(name); n != nil {
 			b.wrong(n, p.path+"."+name, "An enrich takes each record by itself, so it has no %s", name)
 		}
@@ -162,7 +168,11 @@ func (b *builder) eachText(n *node, at string, read func(item *node, place strin
 
 func (e *Enrich) render(b *strings.Builder, s *Step) {
 	h := &e.HTTP
-	fmt.Fprintf(b, "  %s, %d at most", enrichOrderWords[flagIndex(e.Unordered)], e.Capacity)
+	fmt.Fprintf(b, "  %s", enrichOrderWords[flagIndex(e.Unordered)])
+	if s.KeyBy != nil {
+		fmt.Fprintf(b, " by %s", columns(s.Input, s.KeyBy))
+	}
+	fmt.Fprintf(b, ", %d at most", e.Capacity)
 	fmt.Fprintf(b, "\n  asks %s, %d at a time, for at most %s", strings.Join(h.Shown, ", "), h.InFlight, formatDuration(h.Timeout.Milliseconds()))
 	if h.AttemptTimeout != h.Timeout {
 		fmt.Fprintf(b, ", an attempt for %s", formatDuration(h.AttemptTimeout.Milliseconds()))

@@ -44,6 +44,10 @@ func (b *builder) function(p *producer, c call) *Function {
 		return nil
 	}
 	f := &Function{Module: m, Name: declared.GetName(), Index: index, Role: declared.GetRole()}
+	f.Limits = &b.job.Limits
+	if p.step != nil {
+		f.Limits = &p.step.Limits
+	}
 	f.Merges, f.ProcessingTime = declared.GetMerges(), declared.GetProcessingTime()
 	sound := b.bindStates(f, declared, n, at)
 	sound = b.bindInputs(p, f, declared, c, n, at) && sound
@@ -363,7 +367,7 @@ func (b *builder) bindStates(f *Function, declared *abi.Function, n *node, at st
 			sound = sound && state.Key != nil
 		}
 		if text := s.GetTtl(); text != "" {
-			ms, message := parseDuration(text)
+			ms, message := stream.ParseDuration(text)
 			if message == "" && ms <= 0 {
 				message = "must be positive"
 			}

@@ -18,6 +18,7 @@ type Job struct {
 	MaxParallelism int           // the number of key groups
 	BufferTimeout  time.Duration // longest that a record waits for its batch to fill
 	Compatibility  Compatibility
+	Limits         Limits      // of the functions of sources and sinks; a step has its own
 	Checkpoint     *Checkpoint // nil: none are made, and in Options.Test
 	Restart        Restart     // its strategy is NoRestart without a checkpoint, unless the job says otherwise, and in Options.Test
 	Modules        []*Module   // in the order of the file
@@ -248,7 +249,7 @@ type Step struct {
 	Name         string         // its uid in checkpoints
 	From         []StreamRef    // nil for a step with two sides
 	Input        *stream.Schema // of each stream in From; nil for a step with two sides
-	KeyBy        []int          // columns of Input; nil unless Window or Process
+	KeyBy        []int          // columns of Input; nil unless Window, Process or a keyed Enrich
 	Window       *Window
 	WindowJoin   *WindowJoin
 	CoGroup      *CoGroup
@@ -264,6 +265,7 @@ type Step struct {
 	Functions     []*Function    // all that the step calls, wherever they stand
 	OnFault       OnError        // what becomes of records that they fail on
 	FaultRate     float64        // a larger share of the last records may not fail; valid unless OnFault is Fail
+	Limits        Limits         // of each task
 	Combine       Combine        // of the watermarks of all streams that it reads
 	IgnoreChanges bool           // changes in what it reads are taken as plain records
 	Changing      bool           // the main output may have changes (-U +U -D)

@@ -27,6 +27,7 @@ type Function struct {
 	Merges, ProcessingTime bool
 	ParameterSchema        *stream.Schema
 	Parameters             stream.Row // of ParameterSchema, defaults filled in
+	Limits                 *Limits    // of the step that it is in, or of the job
 }
 
 // FunctionInput is what a function takes of the rows of one side of a step.

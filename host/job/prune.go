@@ -185,6 +185,7 @@ func (u *pruner) step(p *producer) {
 		u.key(p)
 		return
 	case p.operation == mapOperation || p.operation == flatMapOperation || p.operation == enrichOperation:
+		u.in[p.sides[0]].use(p.step.KeyBy...)
 		u.out[p] = newClass(p.output)
 		u.out[p].useAll() // what there is in it is the function's to say
 		return

@@ -24,6 +24,9 @@ func (j *Job) String() string {
 	if r := j.Restart; r.Strategy != NoRestart {
 		fmt.Fprintf(&b, "restart %s\n", r)
 	}
+	if l := j.Limits.String(); l != "" {
+		fmt.Fprintf(&b, "limits: %s\n", l)
+	}
 	for _, m := range j.Modules {
 		fmt.Fprintf(&b, "module %s: %s\n", m.Name, m.Shown)
 	}
@@ -160,6 +163,9 @@ func (s *Step) render(b *strings.Builder) {
 	}
 	if s.OnFault != Fail {
 		fmt.Fprintf(b, "  on fault %s, up to a rate of %g\n", s.OnFault, s.FaultRate)
+	}
+	if l := s.Limits.String(); l != "" {
+		fmt.Fprintf(b, "  limits: %s\n", l)
 	}
 	if s.Window != nil {
 		s.renderWindow(b)

@@ -9,7 +9,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "map", doc: "A Wasm function that makes one row of each record.", shape: wasmShape},
 	{name: "filter", doc: "A Wasm function that keeps a record or drops it.", shape: wasmShape},
 	{name: "flat-map", doc: "A Wasm function that makes any number of rows of each record.", shape: wasmShape},
-	{name: "key-by", doc: "The columns that records are grouped by, or a Wasm function of the role key that computes them.", shape: keyShape},
+	{name: "key-by", doc: "The columns that records are grouped by, or a Wasm function of the role key that computes them. Of an enrich: those of which records with equal values keep their order.", shape: keyShape},
 	{name: "window", doc: "Group a key's records; needs key-by and aggregate, or window-join.", shape: windowShape},
 	{name: "aggregate", doc: "What becomes of a window's records: columns and how they are computed, or a Wasm function.", shape: aggregateShape},
 	{name: "reduce", doc: "Instead of aggregate: a function that makes one record of two; the result is a record.", shape: wasmShape},
@@ -23,6 +23,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "combine", doc: "How the watermarks of several inputs become one: min (the default), or max, which waits for none of them and makes late what comes from those behind.", shape: &shape{what: isWord, words: []string{"min", "max"}}},
 	{name: "on-fault", doc: "What becomes of a record that a function of the step fails on: the job fails (fail; the default), dead-letter (it goes to the output STEP.failed), or skip it, count and report.", shape: &shape{what: isWord, words: errorWords[:]}},
 	{name: "fault-rate", doc: "With on-fault: the job fails when more than this share of the last 10,000 records of a task have failed, and at least 100; 1: never. Default 0.1.", shape: &shape{what: isNumber, least: 0, most: 1}},
+	limitsField,
 	{name: "changes", doc: "ignore: take changes (-U, +U, -D) as plain records.", shape: &shape{what: isWord, words: []string{"ignore"}}},
 }}
 

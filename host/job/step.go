@@ -196,6 +196,7 @@ func (b *builder) buildStep(p *producer) {
 	b.combine(p)
 	p.step.IgnoreChanges = text(p.node.get("changes")) == "ignore"
 	defer b.faultPolicy(p)
+	b.stepLimits(p)
 	if !sound {
 		return
 	}

@@ -67,6 +67,14 @@ func (i *instance) Fuel() int64 {
 	return 0
 }
 
+// MemoryBytes is how large the guest's memory is, if the instance knows.
+func (i *instance) MemoryBytes() int {
+	if of, ok := i.Instance.(interface{ MemoryBytes() int }); ok {
+		return of.MemoryBytes()
+	}
+	return 0
+}
+
 // Open implements guest.Instance.
 func (i *instance) Open(function uint32, frame []byte) ([]byte, error) {
 	effects, err := i.Instance.Open(function, frame)

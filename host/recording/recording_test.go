@@ -81,7 +81,11 @@ func record(t testing.TB, name string, o recording.Options, key stream.Row, func
 		t.Fatal(err)
 	}
 	m := load(t, name)
-	for _, s := range conformance.Choose(suites, m.Manifest()) {
+	chosen, err := conformance.Choose(suites, m.Manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range chosen {
 		for i, f := range s.Manifest.GetFunctions() {
 			if m.Manifest().FunctionIndex(f.GetName()) < 0 || len(functions) > 0 && !strings.Contains(strings.Join(functions, " "), f.GetName()) {
 				continue

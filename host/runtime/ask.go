@@ -31,8 +31,9 @@ func (b *builder) caller(f *job.Function, role guests.Role) (*guests.Caller, err
 // function says.
 func (b *builder) callerIn(instance Guest, f *job.Function, o guests.Options, role guests.Role) (*guests.Caller, error) {
 	o.Function, o.Role, o.Outputs, o.Slots = uint32(f.Index), f.Role, f.OutputSchemas(), f.Slots()
+	o.Stopped = b.job.sched.stopped.Load
 	o.OpsMax = min(frameOpsMax, 4*b.config.Limits.BatchRows)
-	c := guests.NewCaller(instance, o, role)
+	c := guests.NewCaller(b.metered(instance, f), o, role)
 	texts, err := c.Open(f.Parameters, f.Schemas())
 	if err == nil {
 		err = sameOutputs(f, texts)

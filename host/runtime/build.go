@@ -17,6 +17,7 @@ type builder struct {
 	config  Config
 	streams map[job.StreamRef][]producer // the tasks that put each stream out
 	drifts  map[string]*driftGroup
+	place   place // that is being built
 }
 
 // producer is one task's output of a stream.
@@ -32,16 +33,19 @@ func (b *builder) build() error {
 		}
 	}
 	for _, s := range b.plan.Sources {
+		b.place = place{SourceTask, s.Name}
 		if err := b.source(s); err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
 		}
 	}
 	for _, s := range b.plan.Steps {
+		b.place = place{StepTask, s.Name}
 		if err := b.step(s); err != nil {
 			return fmt.Errorf("step %s: %w", s.Name, err)
 		}
 	}
 	for _, s := range b.plan.Sinks {
+		b.place = place{SinkTask, s.Name}
 		if err := b.sink(s); err != nil {
 			return fmt.Errorf("sink %s: %w", s.Name, err)
 		}
@@ -239,6 +243,7 @@ type reading struct {
 	side  side
 	gate  int
 	all   bool // each of several tasks gets all records
+	deal  deal // where there is no key
 	max   bool // the highest watermark counts: each stream has a gate of its own
 }
 
@@ -249,10 +254,10 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 		if how.max {
 			how.gate = len(tasks[0].in.gates)
 		}
-		for _, p := range b.streams[ref] {
-			r := &route{limits: b.config.Limits}
+		for i, p := range b.streams[ref] {
+			r := &route{limits: b.config.Limits, deal: how.deal, next: i % len(tasks)}
 			if len(tasks) > 1 {
-				if !how.all {
+				if how.deal == byKey && !how.all {
 					r.key = stream.NewProjection(how.input, how.key)
 				}
 				r.pending = make([]*stream.Batch, len(tasks))
@@ -320,6 +325,7 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 		if err := b.restoreState(s, keeper); err != nil {
 			return err
 		}
+		keeper.limit.on(keeper.backend)
 		t.op, t.keeper, tasks = op, keeper, append(tasks, t)
 		if o, ok := op.(interface{ failures() *faults }); ok {
 			t.faults = o.failures()

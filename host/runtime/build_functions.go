@@ -47,22 +47,15 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	o.phases = &phases{}
 	if f := fns.Assigner; f != nil {
-		a := &assigner{inputs: functionInputsOf(f, sides...)}
-		whole := o.faults.originals(sides...)
-		a.fault = o.faultOf(f, &a.caller, func(_ int, x *failure) {
-			b, n := a.batch, a.first+len(a.ends)
-			o.faults.came(b, n)
-			whole.keep(0, a.side, b.Row(n))
-			whole.show(x, 0)
-			x.key = o.shownKey.Show(o.sides[a.side].key.AppendTo(nil, b.Row(n), stream.Insert))
-		})
+		a := &assigner{function: f, inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...)}
+		a.fault = o.faultOf(f, &a.caller, func(_ int, x *failure) { o.showAssigned(x, a.side, a.batch, a.first+len(a.ends)) })
 		if a.caller, err = b.caller(f, a); err != nil {
 			return err
 		}
 		o.phases.assigner = a
 	}
 	if f := fns.Trigger; f != nil {
-		t := &trigger{slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...)}
+		t := &trigger{function: f, withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls}, slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...)}
 		t.originals = o.faults.originals(sides...)
 		t.cell, t.fault = triggerCell, o.faultOf(f, &t.caller, func(op int, x *failure) {
 			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
@@ -98,8 +91,9 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 // state is made already.
 func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job.Function, op abi.OpKind, in ...*stream.Schema) (*windowFunction, error) {
 	w := &windowFunction{
-		emitter: emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
-		backend: o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
+		emitter:       emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
+		withoutTimers: withoutTimers{o.limit},
+		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
 		groups: map[uint32]state.Ref{}, windows: map[state.Ref]uint32{}, over: map[uint32]bool{},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
@@ -165,7 +159,8 @@ func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side)
 func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r results) (*reducer, error) {
 	f := s.Window.Reduce
 	g := &reducer{
-		function: f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
+		withoutTimers: withoutTimers{o.limit},
+		function:      f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
 		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, failing: o.failing, key: s.Input.Project(s.KeyBy),
 		originals: o.faults.originals(s.Input),
 	}

@@ -34,7 +34,7 @@ func lateOf(s *job.Step) *stream.Projection {
 
 // keeper is a task's, but for its backend and further outputs.
 func (b *builder) keeper(s *job.Step, out *output) keeper {
-	return keeper{outs: []*output{out}, check: b.job.check, step: s.Name, records: b.config.Limits.SliceRecords}
+	return keeper{outs: []*output{out}, check: b.job.check, step: s.Name, records: b.config.Limits.SliceRecords, limit: newStateLimit(s)}
 }
 
 // numberOf is a column that holds numbers; nil for -1.
@@ -226,7 +226,8 @@ func (b *builder) resultsOf(s *job.Step, n *node, o *windowOperator, aggregate *
 func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r results) (aggregator, error) {
 	f := s.Window.Function
 	g := &guest{
-		function: f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
+		withoutTimers: withoutTimers{o.limit},
+		function:      f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		backend: o.backend, cell: cell, variable: !f.Accumulator.IsFixedWidth(), out: o.out, results: r, faults: o.faults, stamp: 1,
 		originals: o.faults.originals(s.Input),
 	}

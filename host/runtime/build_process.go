@@ -45,6 +45,8 @@ func (b *builder) process(s *job.Step, n *node, stats *StepStats) (operator, *ke
 	states := processStates(f)
 	o.backend = state.NewMemory(b.plan.MaxParallelism, process.Cells(states)...)
 	o.states = process.New(o.backend, states, o.subject)
+	o.chains.limit = s.Limits.TimerCalls
+	o.states.Bound(callsLimit{o.limit})
 	o.processSides(s)
 	instance, err := b.config.Guest(f)
 	if err != nil {

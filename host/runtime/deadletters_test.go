@@ -88,9 +88,8 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// deadLetters runs a job over lines and tells its dead letters, sorted. With splits they
-// are records of a partition, whose offsets begin at 100.
-func deadLetters(t *testing.T, text string, lines []string, splits bool) (letters []string) {
+// runLetters runs a job over lines.
+func runLetters(t *testing.T, text string, lines []string, splits bool, batch int) map[string]*recordsSink {
 	t.Helper()
 	sinks := map[string]*recordsSink{}
 	c := with(t, nil, func(name string) connector.Sink {
@@ -114,10 +113,19 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 			return nil
 		}), nil
 	}
+	c.Limits.BatchRows = batch
 	j, err := runtime.New(parsePlan(t, text, "../../testdata/wasm"), c)
 	must(t, err)
 	must(t, j.Drive(nil))
 	must(t, j.Close())
+	return sinks
+}
+
+// deadLetters runs a job over lines and tells its dead letters, sorted. With splits they
+// are records of a partition, whose offsets begin at 100.
+func deadLetters(t *testing.T, text string, lines []string, splits bool) (letters []string) {
+	t.Helper()
+	sinks := runLetters(t, text, lines, splits, 1000)
 	for _, quoted := range sinks["failed"].all {
 		text, err := strconv.Unquote(quoted)
 		must(t, err)
@@ -165,5 +173,68 @@ sinks:
 			t.Errorf("%s: %v, want %s", step, err, want)
 		}
 		must(t, j.Close())
+	}
+}
+
+// TestRefusedOnce: where decisions are taken back, a record that a limit refuses is told
+// once, and so is one that the assigner or the trigger fails on, whatever comes together
+// with it.
+func TestRefusedOnce(t *testing.T) {
+	const text = `
+version: 1
+name: letters
+modules: {p: {file: picky-c.wasm}}
+sources:
+  in: {file: {path: in, format: json}, schema: {k: INT, n: BIGINT, t: TIMESTAMP(3)}, event-time: t}
+steps:
+  s: {from: in, key-by: [k], window: {wasm: p.both, trigger: {wasm: p.at-end}}, aggregate: {records: count}, on-fault: dead-letter, fault-rate: 1, limits: {entries: 20}}
+sinks:
+  out: {from: s, file: {path: e, format: json}}
+  failed: {from: s.failed, file: {path: f, format: json}}
+`
+	var lines []string
+	n := func(k int) int { return []int{1, 14, 1, 13, 1, 1, 14}[k%7] } // what each key's only record has
+	for k := range 40 {
+		lines = append(lines, fmt.Sprintf(`{"k":%d,"n":%d,"t":"1970-01-01T00:00:%02d"}`, k, n(k), k))
+	}
+	for _, batch := range []int{1, 7, 1000} {
+		sinks := runLetters(t, text, lines, false, batch)
+		// Of each key: results, letters of the assigner, letters of the trigger.
+		counts, reasons := map[int][3]int{}, map[string]int{}
+		count := func(k, i int) {
+			c := counts[k]
+			c[i]++
+			counts[k] = c
+		}
+		for name, sink := range sinks {
+			for _, quoted := range sink.all {
+				text, err := strconv.Unquote(quoted)
+				must(t, err)
+				var row struct {
+					K                     int
+					Reason, Key, Function string
+				}
+				must(t, json.Unmarshal([]byte(text), &row))
+				if name == "out" {
+					count(row.K, 0)
+					continue
+				}
+				_, err = fmt.Sscanf(row.Key, "k %d", &row.K)
+				must(t, err)
+				reasons[row.Reason]++
+				count(row.K, map[string]int{"p.both": 1, "p.at-end": 2}[row.Function])
+			}
+		}
+		for k := range lines {
+			got := counts[k]
+			refused := got == [3]int{0, 1, 0}
+			asked := got[1] == 0 && got[0]+got[2] == 2 && (n(k) != 14 || got[2] > 0) // each of two windows
+			if !refused && (n(k) == 13 || !asked) {
+				t.Errorf("batch %d: the record of key %d, %d: %v", batch, k, n(k), got)
+			}
+		}
+		if reasons["over-limit"] < 10 || reasons["failed"] < 5 {
+			t.Errorf("batch %d: letters for %v", batch, reasons)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"encoding/binary"
 	"strings"
 	"sync"
 
@@ -10,7 +9,6 @@ import (
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/enrich"
-	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
@@ -23,8 +21,13 @@ import (
 //	the function is asked by on-answer, in a frame with others: the record is finished
 //	the queue says when its results may leave
 //
-// A barrier does not wait for any of that: the records in the queue are in the snapshot,
-// and are asked about again by whoever goes on from it.
+// A barrier does not wait for any of that: the records in the queue are in the snapshot.
+// Whoever goes on from it asks about them again, but for those that have results and wait
+// for others.
+//
+// Each task has a queue of its own, with an order and a capacity, as each of Flink's
+// subtasks has. They share one asker: what may be asked at one time, or in a second, is a
+// matter of the servers, and so is what they have answered.
 type enrichOperator struct {
 	keeper
 	timeless
@@ -48,7 +51,8 @@ type enrichOperator struct {
 	asked    bool       // the op at hand has made a request
 	waiting  bool       // the input has more, and the queue has no room
 	resuming bool       // the state has records that are to be taken up first
-	saved    []int64    // the records in the newest snapshot
+	results  int        // how many outputs results are for
+	shelf    shelf
 	buf      []byte
 }
 
@@ -346,79 +350,24 @@ func (o *enrichOperator) drain(all bool) bool {
 	return !o.waiting
 }
 
-// queueCell holds a record: its time and its row.
-const queueCell state.Cell = 0
-
 // barrier takes the records that wait into the snapshot.
 func (o *enrichOperator) barrier(epoch int64) error {
-	o.save()
+	o.shelf.save(o.queue, o.failures)
 	return o.keeper.barrier(epoch)
 }
 
-// save makes the state what the queue is: an entry for each record, with a timer that
-// says which place it has.
-func (o *enrichOperator) save() {
-	known := o.saved
-	var now []int64
-	for r := range o.queue.All {
-		for len(known) > 0 && known[0] < r.Number {
-			o.forget(known[0])
-			known = known[1:]
-		}
-		if len(known) > 0 && known[0] == r.Number {
-			known = known[1:]
-		} else {
-			o.buf = binary.LittleEndian.AppendUint64(o.buf[:0], uint64(r.Time))
-			o.buf = append(o.buf, r.Row...)
-			at := o.entry(r.Number)
-			o.backend.Put(at, queueCell, o.buf)
-			o.backend.SetTimer(state.EventTimer, r.Number, at)
-		}
-		now = append(now, r.Number)
-	}
-	for _, number := range known {
-		o.forget(number)
-	}
-	o.saved = now
-	o.backend.Release()
-}
-
-func (o *enrichOperator) forget(number int64) {
-	at := o.entry(number)
-	o.backend.Clear(at, queueCell)
-	o.backend.DeleteTimer(state.EventTimer, number, at)
-}
-
-// entry is where a record is kept.
-func (o *enrichOperator) entry(number int64) state.Ref {
-	key := numberRow(number)
-	return o.backend.Entry(key.Hash(), key, state.Namespace{})
-}
-
-var numberSchema = stream.MustSchema(stream.Field{Name: "number", Type: stream.Type{Kind: stream.BigInt}})
-
-func numberRow(number int64) stream.Row {
-	w := stream.NewRowWriter(numberSchema)
-	w.BeginIn(nil, stream.Insert)
-	w.SetInt64(0, number)
-	return w.Buffer()
-}
-
 // resume takes the records that the restored state has into the queue, in their order,
-// before any other.
+// before any other. Those that have their results are not asked about again.
 func (o *enrichOperator) resume() error {
-	for {
-		_, at, ok := o.backend.PopTimer(state.EventTimer, int64(stream.MaxTime))
-		if !ok {
-			break
+	return o.shelf.takeUp(func(k *restored) error {
+		r := o.queue.Add(k.row, k.time)
+		if !k.done {
+			return o.add(enrichOp{record: r})
 		}
-		kept := o.backend.Value(at, queueCell)
-		r := o.queue.Add(stream.Row(kept[8:]), stream.EventTime(binary.LittleEndian.Uint64(kept)))
-		if err := o.add(enrichOp{record: r}); err != nil {
+		if err := k.addTo(r, o.results); err != nil {
 			return err
 		}
-		o.backend.Clear(at, queueCell)
-	}
-	o.backend.Release()
-	return nil
+		o.queue.Finish(r)
+		return nil
+	})
 }

@@ -134,7 +134,8 @@ type enriched struct {
 	plan  *job.Job
 	store kept
 	asker *heldAsker
-	guest *guesttest.Instance
+	guest *guesttest.Instance // of the last task
+	tasks []*guesttest.Instance
 	job   *runtime.Job
 	adapt func(*runtime.Config)
 	got   []arrival
@@ -155,11 +156,21 @@ func newEnriched(t testing.TB, order string, capacity int) *enriched {
 // start makes the job, which goes on from its newest checkpoint.
 func (e *enriched) start() {
 	e.t.Helper()
-	e.asker, e.guest = &heldAsker{}, &guesttest.Instance{Functions: []guesttest.Function{askGuest}}
+	e.asker, e.tasks = nil, nil
 	c := runtime.Config{
 		Clock: &manualClock{}, Scripted: true, Checkpoints: e.store.config(e.t), Collect: e.collect,
-		Guest: func(*job.Function) (runtime.Guest, error) { return e.guest, nil },
-		Asker: func(*job.Step) (connector.Asker, error) { return e.asker, nil },
+		Guest: func(*job.Function) (runtime.Guest, error) {
+			e.guest = &guesttest.Instance{Functions: []guesttest.Function{askGuest}}
+			e.tasks = append(e.tasks, e.guest)
+			return e.guest, nil
+		},
+		Asker: func(*job.Step) (connector.Asker, error) {
+			if e.asker != nil {
+				return nil, errors.New("a step has one asker, whatever its tasks")
+			}
+			e.asker = &heldAsker{}
+			return e.asker, nil
+		},
 	}
 	if e.adapt != nil {
 		e.adapt(&c)
@@ -173,8 +184,8 @@ func (e *enriched) start() {
 func (e *enriched) stop() {
 	e.t.Helper()
 	must(e.t, e.job.Close())
-	if !e.asker.closed || !e.guest.Closed {
-		e.t.Error("the job is closed, and its asker or its guest is not")
+	if !e.asker.closed || slices.ContainsFunc(e.tasks, func(g *guesttest.Instance) bool { return !g.Closed }) {
+		e.t.Error("the job is closed, and its asker or a guest is not")
 	}
 }
 
@@ -198,14 +209,19 @@ func (e *enriched) collect(sink string, r stream.Row, at stream.EventTime) {
 }
 
 func (e *enriched) send(rows ...int64) {
-	batch, w := new(stream.Batch), stream.NewRowWriter(e.plan.Sources[0].Output)
+	batch := new(stream.Batch)
 	for _, v := range rows {
-		w.Begin(batch, stream.Insert)
-		w.SetBytes(0, fmt.Append(nil, "k", v))
-		w.SetInt64(1, v)
-		w.End(stream.EventTime(v))
+		e.put(batch, fmt.Sprint("k", v), v)
 	}
 	e.job.Feed("in").Send(batch)
+}
+
+func (e *enriched) put(batch *stream.Batch, key string, v int64) {
+	w := stream.NewRowWriter(e.plan.Sources[0].Output)
+	w.Begin(batch, stream.Insert)
+	w.SetBytes(0, []byte(key))
+	w.SetInt64(1, v)
+	w.End(stream.EventTime(v))
 }
 
 func (e *enriched) mark(kind stream.MarkKind, value int64) {
@@ -251,8 +267,9 @@ func (e *enriched) rows() (rows []string) {
 }
 
 // TestEnrichHistories plays random histories, with checkpoints and restarts among them.
-// Ordered, rows arrive as they were sent; unordered, none passes a watermark. Both give
-// each row once, and the watermarks follow the records.
+// Ordered, rows arrive as they were sent, for they come from one task; unordered, none
+// passes a watermark, in any number of tasks. Both give each row once, and the watermarks
+// follow the records.
 func TestEnrichHistories(t *testing.T) {
 	all := 0
 	defer func() {
@@ -263,7 +280,11 @@ func TestEnrichHistories(t *testing.T) {
 	for seed := range uint64(300) {
 		order := []string{"ordered", "unordered"}[seed%2]
 		r := rand.New(rand.NewPCG(seed, 7))
-		e := newEnriched(t, order, 1+r.IntN(8))
+		// With several tasks there is room for all, so that a barrier waits for no answer:
+		// what comes to the sink from tasks that it has passed would be told as before it.
+		tasks := 1 + int(seed/2%3)
+		e := newEnriched(t, order, []int{1 + r.IntN(8), 500, 500}[tasks-1])
+		e.parallel(tasks)
 		var kept history // at the checkpoint
 		var now history
 		waited := 0 // records that were in checkpoints
@@ -289,6 +310,9 @@ func TestEnrichHistories(t *testing.T) {
 				if r.IntN(6) == 0 {
 					e.stop()
 					e.got, now = slices.Clone(kept.got), history{next: kept.next} // watermarks are in no checkpoint
+					if tasks > 1 {
+						e.plan.Parallelism = 1 + r.IntN(tasks+1)
+					}
 					e.start()
 				}
 			}

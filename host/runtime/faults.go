@@ -37,7 +37,7 @@ type failure struct {
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
-	fuel     int64  // that the op took, if it ended; -1: it is not known
+	fuel     int64  // that the op took, if it ended; 0: it is not known
 	err      error
 }
 
@@ -160,7 +160,7 @@ func (f *faults) write(x *failure) {
 		text("")
 	}
 	text(x.key)
-	if fuel >= 0 {
+	if fuel > 0 {
 		w.SetInt64(column, fuel)
 		column++
 	} else {
@@ -176,9 +176,9 @@ const failedOutput = "failed"
 // undecodable is the reason of records that could not be decoded.
 const undecodable = "undecodable"
 
-// describe takes a fault apart; fuel -1: it is not known.
+// describe takes a fault apart; fuel 0: it is not known.
 func describe(err error) (reason, message string, backtrace []string, fuel int64) {
-	reason, message, fuel = undecodable, err.Error(), -1
+	reason, message = undecodable, err.Error()
 	if kind := guests.KindOf(err); kind != 0 {
 		reason = kind.String()
 	}
@@ -186,10 +186,7 @@ func describe(err error) (reason, message string, backtrace []string, fuel int64
 	var answer *abi.Fault
 	switch {
 	case errors.As(err, &code):
-		message, backtrace = code.Message, code.Backtrace
-		if code.Fuel > 0 {
-			fuel = code.Fuel
-		}
+		message, backtrace, fuel = code.Message, code.Backtrace, code.Fuel
 	case errors.As(err, &answer):
 		message = answer.Detail
 	}

@@ -21,6 +21,7 @@ type Guest = guests.Instance
 // end of a batch, or frameOpsMax. What the guest did to the slots is taken over only
 // after the whole call succeeded.
 type guest struct {
+	withoutTimers
 	caller   *guests.Caller
 	function *job.Function
 	key      *stream.Schema     // of the step, for errors

@@ -25,6 +25,8 @@ type Job struct {
 	askers      []connector.Asker
 	tasks       []*operatorTask // of steps and sinks, upstream first
 	watched     []*watched      // upstream first
+	functions   []*functionMeter
+	counting    []watchedAsker
 	openings    []*opening
 	openSinks   atomic.Int64 // sinks whose input has not ended
 	stats       stats

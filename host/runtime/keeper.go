@@ -14,6 +14,7 @@ import (
 // handled meanwhile.
 type keeper struct {
 	backend state.Backend
+	limit   *stateLimit
 	outs    []*output // all of the operator's
 	check   *checkpoints
 	step    string

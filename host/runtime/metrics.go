@@ -16,6 +16,8 @@ type Metrics struct {
 	// Splits are those that are read and have not ended, of sources with watermarks.
 	Splits      []SplitMetrics
 	Lags        []SplitLag
+	Functions   []FunctionMetrics
+	Askers      []AskerMetrics
 	Checkpoints *CheckpointMetrics // nil: the job has none
 }
 
@@ -72,6 +74,25 @@ type CheckpointMetrics struct {
 	LastMillis, LastBytes int64
 }
 
+// AskerMetrics tell how the requests of an enrichment went.
+type AskerMetrics struct {
+	Step string
+	connector.AskerStats
+}
+
+// watchedAsker is an asker that counts.
+type watchedAsker struct {
+	step string
+	connector.CountingAsker
+}
+
+func (j *Job) askerMetrics() (all []AskerMetrics) {
+	for _, a := range j.counting {
+		all = append(all, AskerMetrics{a.step, a.Stats()})
+	}
+	return all
+}
+
 // watched is a task with what it counts.
 type watched struct {
 	kind     TaskKind
@@ -112,6 +133,7 @@ func (j *Job) Metrics() *Metrics {
 			lagging.Lag(func(split string, records int64) { m.Lags = append(m.Lags, SplitLag{s.name, split, records}) })
 		}
 	}
+	m.Functions, m.Askers = j.functionMetrics(), j.askerMetrics()
 	m.Checkpoints = j.Checkpoints()
 	return m
 }

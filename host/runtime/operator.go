@@ -86,6 +86,9 @@ func (t *operatorTask) step() (outcome, error) {
 // work handles batches; one only while a snapshot is under way, of which a slice is
 // written after each, so that results do not wait for several slices.
 func (t *operatorTask) work() (outcome, error) {
+	if t.isStopping() {
+		return outcome{}, nil
+	}
 	t.in.giveUp(t.check.given.Load())
 	t.readClock()
 	if t.fed != nil {
@@ -98,6 +101,9 @@ func (t *operatorTask) work() (outcome, error) {
 	}
 	for i := range stepBatches {
 		if i > 0 {
+			if t.isStopping() {
+				return outcome{}, nil
+			}
 			if t.keeper.isSlicing() {
 				break
 			}
@@ -117,7 +123,9 @@ func (t *operatorTask) work() (outcome, error) {
 		if !done {
 			return outcome{blocked: true}, nil
 		}
-		t.count()
+		if err := t.count(); err != nil {
+			return outcome{}, fmt.Errorf("%s: %w", t.name, err)
+		}
 		t.in.giveBack(t.channel, t.batch)
 		t.batch = nil
 	}
@@ -127,11 +135,20 @@ func (t *operatorTask) work() (outcome, error) {
 	return outcome{more: true}, nil
 }
 
-// count tells those who watch of the batch that was handled.
-func (t *operatorTask) count() {
+// count tells those who watch of the batch that was handled, and fails the job if more
+// is kept after it than may be.
+func (t *operatorTask) count() error {
 	t.node.meter.in.Add(int64(t.batch.Len()))
 	t.node.meter.inWatermark.Store(int64(t.now))
+	if t.keeper == nil {
+		return nil
+	}
+	return t.keeper.limit.check(t.keeper.backend.Stats())
 }
+
+// isStopping tells that the job is: what is at hand is given up then, and nothing of it
+// is committed. A job that has come to its end stops when nothing is at hand.
+func (t *operatorTask) isStopping() bool { return t.node.sched.stopped.Load() }
 
 // readClock looks at the clock once a step. A timer of a time fires in the
 // millisecond after it (FLINK-9857).
@@ -160,6 +177,9 @@ func (t *operatorTask) tick() (bool, error) {
 		return true, nil
 	}
 	for t.ticking {
+		if t.isStopping() {
+			return false, nil
+		}
 		done, err := t.op.tick(t.due)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", t.name, err)
@@ -251,6 +271,9 @@ func (t *operatorTask) handleEvent() (bool, error) {
 		ev.status = 0
 	}
 	for ev.advanced {
+		if t.isStopping() {
+			return false, nil
+		}
 		done, err := t.op.advance(ev.watermark)
 		if err != nil {
 			return false, err

@@ -86,3 +86,13 @@ func (o *originals) show(x *failure, op int) {
 	k := &o.list[i]
 	x.record, x.schema, x.position = o.bytes[from:k.end:k.end], o.sides[k.side], k.origin.String()
 }
+
+// showAssigned puts row n of a batch into the failure of an assigner, which is not told
+// the key.
+func (o *windowOperator) showAssigned(x *failure, s side, b *stream.Batch, n int) {
+	k := o.phases.assigner.originals
+	o.faults.came(b, n)
+	k.keep(0, s, b.Row(n))
+	k.show(x, 0)
+	x.key = o.shownKey.Show(o.sides[s].key.AppendTo(nil, b.Row(n), stream.Insert))
+}

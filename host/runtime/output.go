@@ -79,14 +79,26 @@ func (o *output) pass() bool {
 	return true
 }
 
-// route leads to the tasks of one step or sink: to one task, or to N by the hash
+// deal is how records come to several tasks.
+type deal uint8
+
+// The ways.
+const (
+	byKey    deal = iota // or to all, without a key
+	inTurn               // to the next task that has room
+	straight             // all that one task puts out to one and the same
+)
+
+// route leads to the tasks of one step or sink: to one task, or to N, mostly by the hash
 // of the key.
 type route struct {
 	pipes   []*pipe[*stream.Batch]
 	pending []*stream.Batch // for each of N tasks; nil: none is being filled
 	limits  Limits
 
-	key       *stream.Projection // nil: each task gets all rows
+	deal      deal
+	next      int                // the task whose turn it is, or that gets all rows
+	key       *stream.Projection // nil: each task gets all rows, if it goes by key
 	keyBuf    []byte
 	owner     []uint16 // the task that owns each key group
 	row, mark int      // how far into the batch pass has come
@@ -137,16 +149,38 @@ func (r *route) distribute(b *stream.Batch) bool {
 
 // direct hands row n on.
 func (r *route) direct(b *stream.Batch, n int) bool {
-	if r.key == nil {
+	switch {
+	case r.deal == inTurn:
+		return r.dealOut(b, n)
+	case r.deal == straight:
+		return r.hand(r.next, b, n)
+	case r.key == nil:
 		return r.copyToAll(b, n)
 	}
 	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], b.Row(n), stream.Insert)
-	i := int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))])
+	return r.hand(int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))]), b, n)
+}
+
+// hand hands a row to one task.
+func (r *route) hand(i int, b *stream.Batch, n int) bool {
 	if !r.hasPending(i) {
 		return false
 	}
 	r.append(i, b, n)
 	return true
+}
+
+// dealOut hands a row to the task whose turn it is, or if that has no room, to the next
+// one that has.
+func (r *route) dealOut(b *stream.Batch, n int) bool {
+	for range r.pipes {
+		i := r.next
+		r.next = (r.next + 1) % len(r.pipes)
+		if r.hand(i, b, n) {
+			return true
+		}
+	}
+	return false
 }
 
 // copyToAll hands a row to all tasks, or to none.

@@ -72,15 +72,16 @@ const actsMax = 1 << 14
 // is built in: with the windows known, there is no more to ask.
 func (o *windowOperator) assignedRows(s side, b *stream.Batch, from, to int) (int, error) {
 	p := o.phases
-	if p.batch != b || p.asked != to || from < p.from {
-		if err := p.assigner.ask(s, b, from, to, o.facts.Now); err != nil {
-			return from, err
-		}
-		p.batch, p.from, p.asked = b, from, to
-	}
 	for i := from; i < to; i++ {
 		if o.isFull() {
 			return i, nil
+		}
+		if p.batch != b || p.to != to || i < p.from || i >= p.asked {
+			var err error
+			if p.asked, err = p.assigner.ask(s, b, i, to, o.facts.Now); err != nil {
+				return i, err
+			}
+			p.batch, p.from, p.to = b, i, to
 		}
 		if f := &p.assigner.failed; f.err != nil && f.at == i-p.from {
 			return i, f.err
@@ -90,6 +91,12 @@ func (o *windowOperator) assignedRows(s side, b *stream.Batch, from, to int) (in
 			continue
 		}
 		o.faults.came(b, i)
+		if refused, err := o.refuses(s, b, i); err != nil || refused {
+			if err != nil {
+				return i, err
+			}
+			continue
+		}
 		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
 			return i, o.failed(err, "the record of", b.Time(i))
 		}
@@ -146,10 +153,11 @@ func (o *windowOperator) decide(from, to int) (next int, err error) {
 // one that it fails the step on.
 func (p *phases) assign(from, to int, now window.Now) (int, error) {
 	if from >= p.asked {
-		if err := p.assigner.ask(p.side, p.batch, from, to, now); err != nil {
+		asked, err := p.assigner.ask(p.side, p.batch, from, to, now)
+		if err != nil {
 			return from, err
 		}
-		p.from, p.asked = from, to
+		p.from, p.asked = from, asked
 	}
 	to = p.asked
 	if f := &p.assigner.failed; f.err != nil {
@@ -166,6 +174,16 @@ func (o *windowOperator) decideRows(from, to int) (next int, err error) {
 		if p.assigner != nil {
 			var sound bool
 			if given, sound = p.assigner.of(next - p.from); !sound {
+				continue
+			}
+			last, refused, err := o.admits(from, next)
+			switch {
+			case last || err != nil:
+				p.err = err
+				return next, nil
+			case refused && p.rewinds != nil:
+				return next + 1, nil
+			case refused:
 				continue
 			}
 		}
@@ -360,6 +378,7 @@ func (o *windowOperator) answer(a *act) error {
 		if w.deletes {
 			o.backend.DeleteTimer(w.domain, w.at, a.ref)
 		} else {
+			t.chains.set(o.backend, w.domain, w.at, a.ref)
 			o.backend.SetTimer(w.domain, w.at, a.ref)
 		}
 	}
@@ -385,6 +404,7 @@ func (o *windowOperator) answer(a *act) error {
 
 // fireRounds fires the timers of a domain as fireTimers does.
 func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
+	o.phases.trigger.chains.begin(d, upTo)
 	for {
 		if done, err := o.carryOut(); err != nil || !done {
 			return false, err
@@ -394,6 +414,7 @@ func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
 		}
 		at, r, ok := o.backend.PopTimer(d, upTo)
 		if !ok {
+			o.phases.trigger.chains.end(d)
 			return true, nil
 		}
 		for ok {
@@ -414,6 +435,9 @@ func (o *windowOperator) fireRounds(d state.Domain, upTo int64) (bool, error) {
 // decideTimer asks the core about a timer that is due.
 func (o *windowOperator) decideTimer(d state.Domain, at int64, r state.Ref) error {
 	w := o.turnTo(r)
+	if dropped, err := o.drops(d, at, r, w); dropped || err != nil {
+		return err
+	}
 	o.effects = o.core.OnTimer(o.effects[:0], w, window.Domain(d), at, &o.facts)
 	if o.merges && len(o.effects) == 0 {
 		o.phases.trigger.clear(r) // the window is part of another one

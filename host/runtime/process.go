@@ -43,7 +43,8 @@ type processOperator struct {
 	shows    *stream.Schema // of keys, for errors
 	readsKey bool           // the function does
 	visiting bool           // all keys are to be visited
-	record   []byte         // the broadcast record's row, as the function takes it
+	chains   chains
+	record   []byte // the broadcast record's row, as the function takes it
 
 	originals *originals
 }
@@ -149,11 +150,13 @@ func (o *processOperator) perform() error {
 		return nil
 	}
 	o.states.SetClock(o.began)
+	o.limit.begin()
 	err := o.caller.Perform()
 	o.states.Sweep(len(o.ops))
 	o.ops = o.ops[:0]
 	o.round++
 	o.backend.Release()
+	o.limit.settle()
 	return err
 }
 
@@ -216,6 +219,7 @@ func (o *processOperator) settleOps() (bool, error) {
 // that callbacks set, in order of their times for each key; false if there is no room
 // for more output. Timers share frames with records of other keys.
 func (o *processOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
+	o.chains.begin(d, upTo)
 	for {
 		if o.isFull() {
 			return false, nil
@@ -228,8 +232,12 @@ func (o *processOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 		if err == nil {
 			err = o.perform()
 		}
-		if err != nil || !asked && !pending {
-			return err == nil, err
+		if err != nil {
+			return false, err
+		}
+		if !asked && !pending {
+			o.chains.end(d)
+			return true, nil
 		}
 	}
 }
@@ -246,6 +254,12 @@ func (o *processOperator) askTimers(d state.Domain, upTo int64) (asked bool, err
 			o.backend.SetTimer(d, at, r)
 			break
 		}
+		if o.chains.isOver(d, r) {
+			if err := o.drop(d, at, r); err != nil {
+				return true, err
+			}
+			continue
+		}
 		op := processOp{abi.OpOnTimer, r, stream.MinTime}
 		if d == state.EventTimer {
 			op.time = stream.EventTime(at)
@@ -255,6 +269,16 @@ func (o *processOperator) askTimers(d state.Domain, upTo int64) (asked bool, err
 		}
 	}
 	return asked, nil
+}
+
+// drop leaves a timer out that would be one call too many.
+func (o *processOperator) drop(d state.Domain, at int64, r state.Ref) error {
+	shown := "the timer of " + stream.EventTime(at).Show()
+	x := failure{function: o.function, key: o.shows.Show(o.backend.Key(r)), time: stream.MinTime, shown: shown, where: shown, err: o.chains.fault()}
+	if d == state.EventTimer {
+		x.time = stream.EventTime(at)
+	}
+	return o.faults.take(&x)
 }
 
 func (o *processOperator) tick(upTo stream.ProcTime) (bool, error) {
@@ -311,6 +335,9 @@ func (p processRole) Load(dst []byte, group uint32, i int) []byte {
 
 // Store implements guest.Role.
 func (p processRole) Store(group uint32, i int, row stream.Row) error {
+	if len(row) > 0 {
+		p.o.claim(state.Ref(group))
+	}
 	p.o.states.Store(state.Ref(group), i, row)
 	return nil
 }
@@ -322,7 +349,7 @@ func (p processRole) Take(i int, e abi.Effect) error {
 	case abi.EffectEmit:
 		o.results[e.Aux].batch.Append(e.Payload, op.time)
 	case abi.EffectSetTimer:
-		o.backend.SetTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), op.ref)
+		o.setTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), op.ref)
 	case abi.EffectDeleteTimer:
 		o.backend.DeleteTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), op.ref)
 	case abi.EffectTouch:
@@ -332,6 +359,36 @@ func (p processRole) Take(i int, e abi.Effect) error {
 		o.visiting = true
 	}
 	return nil
+}
+
+// setTimer sets a timer as a function wants it.
+func (o *processOperator) setTimer(d state.Domain, at int64, r state.Ref) {
+	o.claim(r)
+	o.chains.set(o.backend, d, at, r)
+	o.backend.SetTimer(d, at, r)
+}
+
+// claim says that a key is about to have something kept for it.
+func (o *processOperator) claim(r state.Ref) {
+	if o.limit.near && o.backend.IsEmpty(r) {
+		o.limit.fill()
+	}
+}
+
+// Near, Over and HasTimer implement guest.Limited.
+func (p processRole) Near(bytes int) bool { return p.o.limit.Near(bytes) }
+
+// Room is a part of it.
+func (p processRole) Room(bytes int) int { return p.o.limit.Room(bytes) }
+
+// Over is a part of it.
+func (p processRole) Over(bytes, entries, timers int) string {
+	return p.o.limit.Over(bytes, entries, timers)
+}
+
+// HasTimer is a part of it.
+func (p processRole) HasTimer(i int, e abi.Effect) bool {
+	return p.o.backend.HasTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), p.o.ops[i].ref)
 }
 
 // Done implements guest.Role.

@@ -20,6 +20,7 @@ import (
 // before an accumulator with a result that waits is used again, or forgotten, the frame
 // is performed.
 type reducer struct {
+	withoutTimers
 	failing
 	key      *stream.Schema // of the step, for errors
 	caller   *guests.Caller

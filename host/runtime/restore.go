@@ -58,11 +58,19 @@ func layoutOf(s *job.Step) string {
 	case s.IntervalJoin != nil:
 		return "interval join" + sideText(&s.IntervalJoin.Left) + sideText(&s.IntervalJoin.Right)
 	case s.Enrich != nil:
-		return "enrich, records " + s.Input.String()
+		return enrichLayout(s)
 	case s.Process != nil:
 		return processText(s)
 	}
 	return ""
+}
+
+func enrichLayout(s *job.Step) string {
+	text := "enrich, waiting " + s.Input.String()
+	if s.KeyBy != nil {
+		text += ", key " + s.Input.Project(s.KeyBy).String()
+	}
+	return text
 }
 
 func windowLayout(s *job.Step) string {

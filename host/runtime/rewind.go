@@ -58,6 +58,23 @@ func (r *rewinds) leavesOut(row, nth int) bool {
 	return r != nil && len(r.left) > 0 && slices.Contains(r.left, leftOut{int32(row), int32(nth)})
 }
 
+// admits tells whether there is room for a record with windows of a function. One that is
+// refused is told at once, so nothing that is taken back may come before it: it is the
+// first of its run, and the run before ends there (last). What was admitted once is.
+func (o *windowOperator) admits(from, next int) (last, refused bool, err error) {
+	p := o.phases
+	if r := p.rewinds; r != nil {
+		if len(r.left) > 0 {
+			return false, false, nil
+		}
+		if next > from {
+			return o.limit.isFull() != nil, false, nil
+		}
+	}
+	refused, err = o.refuses(p.side, p.batch, next)
+	return false, refused, err
+}
+
 // rewind takes all back that was decided since the row from, and says where the run ends
 // now.
 func (p *phases) rewind(from int) (to int) {

@@ -16,6 +16,7 @@ import (
 // group of slots has its own copy of what it begins with.
 type windowFunction struct {
 	emitter
+	withoutTimers
 	backend  state.Backend
 	now      *window.Now
 	op       abi.OpKind

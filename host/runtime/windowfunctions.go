@@ -1,11 +1,11 @@
 package runtime
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -48,17 +48,21 @@ func (in *functionInputs) keyRow(c *guests.Caller, key stream.Row) uint32 {
 // assigner is an assigner that is a function: the windows of a run of records.
 type assigner struct {
 	stateless
-	caller  *guests.Caller
-	inputs  functionInputs
-	windows []window.Window // of all records
-	ends    []int           // by record: where its windows end
-	faulty  []int           // records that it failed on, and that are left out
-	failed  firstFailure
-	fault   func(op int, err error) error
+	caller   *guests.Caller
+	function *job.Function
+	inputs   functionInputs
+	windows  []window.Window // of all records
+	ends     []int           // by record: where its windows end
+	faulty   []int           // records that it failed on, and that are left out
+	failed   firstFailure
+	given    int64 // windows that the present op was answered
+	cut      bool  // the rest is asked about again: it has too many windows for one run
+	fault    func(op int, err error) error
 
-	side  side // of the records that are asked about
-	batch *stream.Batch
-	first int // row of batch
+	side      side // of the records that are asked about
+	batch     *stream.Batch
+	first     int // row of batch
+	originals *originals
 }
 
 // firstFailure is the first op of a run of records that fails the step. What the records
@@ -80,46 +84,68 @@ type stateless struct{}
 func (stateless) Load(dst []byte, _ uint32, _ int) []byte { return dst }
 func (stateless) Store(uint32, int, stream.Row) error     { return nil }
 
+// windowsRunMax is how many windows the records of a run may have before it is cut: they
+// are memory.
+const windowsRunMax = 1 << 18
+
 func (a *assigner) Take(_ int, e abi.Effect) error {
-	from := 0
-	if n := len(a.ends); n > 0 {
-		from = a.ends[n-1]
+	if a.given++; a.given <= a.function.Limits.Windows && !a.cut {
+		a.windows = append(a.windows, window.Window{Start: guests.Int64(e.Payload, 0), End: guests.Int64(e.Payload, 8)})
 	}
-	if len(a.windows)-from >= window.WindowsPerRecordMax {
-		return fmt.Errorf("it put a record into more than %d windows", window.WindowsPerRecordMax)
-	}
-	a.windows = append(a.windows, window.Window{Start: guests.Int64(e.Payload, 0), End: guests.Int64(e.Payload, 8)})
 	return nil
 }
 
-func (a *assigner) Done(int) error {
+func (a *assigner) Done(op int) error {
+	given := a.given
+	if a.given = 0; a.cut {
+		return nil
+	}
+	if limit := a.function.Limits.Windows; given > limit {
+		a.windows = a.windows[:a.begin()]
+		return a.Fault(op, overLimit("it put the record into %d windows, and the limit is %d: %s", given, limit, raise("windows")))
+	}
 	a.ends = append(a.ends, len(a.windows))
+	a.cut = len(a.windows) >= windowsRunMax
 	return nil
+}
+
+// begin is where the windows of the next record do.
+func (a *assigner) begin() int {
+	if n := len(a.ends); n > 0 {
+		return a.ends[n-1]
+	}
+	return 0
 }
 
 // Fault leaves the record out, unless the step is to fail.
 func (a *assigner) Fault(op int, err error) error {
+	if a.cut {
+		return nil
+	}
 	a.failed.note(len(a.ends), a.fault(op, err))
 	a.faulty = append(a.faulty, len(a.ends))
 	a.ends = append(a.ends, len(a.windows))
 	return nil
 }
 
-// ask asks for the windows of rows from..to of a batch.
-func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) error {
-	a.windows, a.ends, a.faulty, a.failed = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}
+// ask asks for the windows of rows from..to of a batch, and returns behind which row it
+// stopped: at least one was asked about. An assigner has no state, so those that follow
+// may be asked about again.
+func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) (asked int, err error) {
+	a.windows, a.ends, a.faulty, a.failed, a.cut = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}, false
 	a.side, a.batch, a.first = s, b, from
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
-	for i := from; i < to; i++ {
+	for i := from; i < to && !a.cut; i++ {
 		ctx.Time = int64(b.Time(i))
 		a.caller.Add(abi.OpAssign, guests.NoGroup, a.inputs.row(a.caller, s, b.Row(i)), &ctx)
 		if a.caller.Due() {
 			if err := a.caller.Perform(); err != nil {
-				return err
+				return from, err
 			}
 		}
 	}
-	return a.caller.Perform()
+	err = a.caller.Perform()
+	return from + len(a.ends), err
 }
 
 // of are the windows of record i of those that were asked about; false if it is left
@@ -136,9 +162,13 @@ func (a *assigner) of(i int) ([]window.Window, bool) {
 // frames, and the answers taken one by one.
 type trigger struct {
 	slots
+	withoutTimers
 	caller *guests.Caller
 	inputs functionInputs
 	fault  func(op int, err error) error
+
+	function *job.Function
+	chains   chains
 
 	originals *originals
 

@@ -214,6 +214,21 @@ func TestUnfinishedLinesAndStderrOfAFault(t *testing.T) {
 	}
 }
 
+// TestUnfinishedLineWithoutFuel: what a call that ran out of fuel left unsaid is logged
+// all the same, and ends nobody.
+func TestUnfinishedLineWithoutFuel(t *testing.T) {
+	for file, want := range map[int32]string{1: "1 abc", 2: "2 abc"} {
+		write := code(i32(file), i32(64), i32(1), i32(32), opCall, 0, opDrop)
+		b := guestThat(nil, code(write, opLoop, void, opBr, 0, opEnd, opUnreachable), "fd_write")
+		b.data = map[uint32]string{64: "\x50\x00\x00\x00\x03\x00\x00\x00", 80: "abc"}
+		g := instantiate(t, load(t, Options{}, b.bytes()))
+		_, err := g.run(8)
+		if f := asFault(t, err); f.Kind != abi.FaultOutOfFuel || !slices.Equal(g.logged, []string{want}) {
+			t.Errorf("%v, logged %q", f, g.logged)
+		}
+	}
+}
+
 func TestRandomRestartsAtEachCall(t *testing.T) {
 	call := code(i32(effectsPointer), i32(16), opCall, 0, opDrop, effectsAt(effectsPointer, 16))
 	g := instantiate(t, load(t, Options{}, guestThat(nil, call, "random_get").bytes()))

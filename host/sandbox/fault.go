@@ -112,6 +112,9 @@ const (
 	unreachable   = "unreachable"
 )
 
+// backtraceLineBytesMax bounds what is kept of a line: names are the guest's.
+const backtraceLineBytesMax = 512
+
 // fault turns an error of the engine into a Fault and kills the instance.
 func (i *Instance) fault(entry string, function int, err error) error {
 	f := &Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: entry, Function: function, Fuel: i.Fuel()}
@@ -119,7 +122,7 @@ func (i *Instance) fault(entry string, function int, err error) error {
 	trace, _, _ = strings.Cut(trace, goTraceMark)
 	for line := range strings.SplitSeq(trace, "\n\t") {
 		if line != "" {
-			f.Backtrace = append(f.Backtrace, line)
+			f.Backtrace = append(f.Backtrace, printable([]byte(line[:min(len(line), backtraceLineBytesMax)])))
 		}
 	}
 	var stopped *stop

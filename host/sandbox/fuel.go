@@ -73,17 +73,17 @@ func (i *Instance) charge(fuel int64) {
 	}
 	left := i.meters.left() - fuel
 	i.meters.fuel.Set(uint64(left))
-	if left < 0 {
+	if left < 0 && i.running { // else nobody would catch it: what a call left unsaid is logged behind it
 		panic(&stop{abi.FaultOutOfFuel, i.outOfFuelText()})
 	}
 }
 
 // budget is the fuel for a call of an export.
 func (i *Instance) budget(entry string) int64 {
-	o := &i.module.options
+	o := &i.options
 	switch {
 	case entry == abi.ExportInitialize:
-		return int64(o.FuelPerStart)
+		return int64(i.module.options.FuelPerStart)
 	case i.ops > 0 && i.ops < o.FuelPerCall/o.FuelPerOp:
 		return int64(i.ops) * int64(o.FuelPerOp)
 	}
@@ -105,8 +105,8 @@ func (i *Instance) Fuel() int64 {
 }
 
 func (i *Instance) outOfFuelText() string {
-	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d",
-		i.meters.budget, i.module.options.FuelPerCall, i.module.options.FuelPerOp)
+	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step raise them",
+		i.meters.budget, i.options.FuelPerCall, i.options.FuelPerOp)
 }
 
 func (i *Instance) outOfFuel(entry string, function int) *Fault {

@@ -79,7 +79,7 @@ func inspect(wasm []byte, options Options, needManifest bool) (info Info, quick 
 		s.checkReserved()
 		s.checkManifest(&info, needManifest)
 	}
-	return info, len(wasm) <= quickBytes && s.blockLocals <= quickBlockLocals, s.err
+	return info, len(wasm) <= quickBytes && s.blockLocals+s.values <= quickBlockLocals, s.err
 }
 
 // info collects what the scanner read, which may be half of the module.

@@ -125,6 +125,10 @@ var refusals = []struct {
 		b.table, b.extra = []uint32{1}, map[byte][]byte{sectionElement: code(1, 2, 1, i32(0), opEnd, 0, 0)}
 	}), RefusedTable, "table 1"},
 
+	{"elements without a place", edited(func(b *builder) {
+		b.table, b.extra = []uint32{1}, map[byte][]byte{sectionElement: {1, 1, 0, 1, 0}}
+	}), RefusedFeature, "not for a place in the table"},
+
 	{"global of 128 bits", edited(func(b *builder) { b.extra = map[byte][]byte{sectionGlobal: {1, 0x7b, 0, 0x0b}} }), RefusedFeature, "SIMD"},
 	{"arithmetic in a constant", edited(func(b *builder) {
 		b.extra = map[byte][]byte{sectionGlobal: code(1, 0x7f, 0, i32(1), i32(1), 0x6a, opEnd)}
@@ -139,6 +143,10 @@ var refusals = []struct {
 	{"data count", edited(func(b *builder) { b.extra = map[byte][]byte{sectionDataCount: {1}} }), RefusedMalformed, "announces 1 data segments"},
 	{"names past the end", edited(func(b *builder) { b.custom = append(b.custom, customContent{"name", "\x01\x05\xff\xff\xff\xff\x0f"}) }),
 		RefusedTruncated, "names"},
+	{"long name", edited(func(b *builder) {
+		b.custom = append(b.custom, names(map[uint32]string{0: strings.Repeat("x", 65_537)}))
+	}),
+		RefusedLimit, "the name of a function or local takes 65540 bytes; the limit is 65536"},
 	{"names twice", edited(func(b *builder) { b.custom = append(b.custom, customContent{"name", ""}, customContent{"name", ""}) }), RefusedMalformed, "two sections"},
 	{"name not UTF-8", edited(func(b *builder) { b.exports[0].name = "\xff" }), RefusedMalformed, "not UTF-8"},
 

@@ -15,6 +15,19 @@ type InstanceOptions struct {
 	// Log receives the guest's lines, with the ABI's log levels; nil drops them. It
 	// is called during calls and must not call the instance.
 	Log func(level int, message string)
+	// FuelPerCall, FuelPerOp, EffectsBytesMax and MemoryPagesMax stand in the place of
+	// the engine's options; 0: those hold. More pages than the engine's there are not.
+	FuelPerCall, FuelPerOp, EffectsBytesMax int
+	MemoryPagesMax                          uint32
+}
+
+// withDefaults fills in what is 0 from an engine's options.
+func (o InstanceOptions) withDefaults(of *Options) InstanceOptions {
+	o.FuelPerCall = orDefault(o.FuelPerCall, of.FuelPerCall)
+	o.FuelPerOp = orDefault(o.FuelPerOp, of.FuelPerOp)
+	o.EffectsBytesMax = orDefault(o.EffectsBytesMax, of.EffectsBytesMax)
+	o.MemoryPagesMax = min(orDefault(o.MemoryPagesMax, of.MemoryPagesMax), of.MemoryPagesMax)
+	return o
 }
 
 // Instance is one guest with a memory of its own. A call is a pair: In gives room
@@ -33,13 +46,14 @@ type Instance struct {
 	// The frame of the last In.
 	pointer, size uint32
 
-	closed bool
-	busy   bool
-	used   bool   // a call has ended: with FreshInstance, the next starts anew
-	cause  *Fault // why the instance is dead, or nil
-	opened []opening
-	ops    int        // of the next frame; 0: not told
-	states StateCalls // nil: the function has none
+	closed  bool
+	busy    bool
+	running bool   // the guest's code runs, or what it called
+	used    bool   // a call has ended: with FreshInstance, the next starts anew
+	cause   *Fault // why the instance is dead, or nil
+	opened  []opening
+	ops     int        // of the next frame; 0: not told
+	states  StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
 	random  uint64
@@ -63,7 +77,7 @@ const noFunction = -1
 // initialization.
 func (i *Instance) start() error {
 	i.release()
-	guest, err := i.module.newGuest(i.ctx)
+	guest, err := i.module.newGuest(i.ctx, i.options.MemoryPagesMax)
 	if err != nil {
 		return i.die(&Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: "instantiation", Function: noFunction, Message: err.Error()})
 	}
@@ -92,7 +106,9 @@ func (i *Instance) enter(f api.Function, stack []uint64, entry string, function 
 	i.stderr = i.stderr[:0]
 	i.busy = true
 	i.refuel(entry)
+	i.running = true
 	err := f.CallWithStack(i.ctx, stack)
+	i.running = false
 	switch {
 	case err != nil:
 		err = i.fault(entry, function, err)
@@ -194,9 +210,9 @@ func (i *Instance) Call(function, pointer uint32, length int) (effects []byte, e
 	if effects, err = abi.EffectsBytes(memory, answer, pointer, uint32(length)); err != nil {
 		return nil, i.badAnswer(abi.ExportCall, int(function), err)
 	}
-	if len(effects) > i.module.options.EffectsBytesMax {
+	if len(effects) > i.options.EffectsBytesMax {
 		return nil, &TooLargeError{Module: i.module.name, Effects: true, Bytes: length,
-			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d", len(effects), i.module.options.EffectsBytesMax)}
+			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d: limits: {output: …} of the step raises it", len(effects), i.options.EffectsBytesMax)}
 	}
 	return effects, nil
 }

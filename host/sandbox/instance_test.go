@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental"
 
@@ -133,6 +134,26 @@ func TestBacktraceNamesFunctions(t *testing.T) {
 	}
 	if want := `module "guest" failed in wasmstream_call, function 0: trap: the code trapped: unreachable`; err.Error() != want {
 		t.Errorf("got %s", err)
+	}
+}
+
+// TestBacktraceIsBounded: names are the guest's, and may be long or harm a terminal.
+func TestBacktraceIsBounded(t *testing.T) {
+	found := 0
+	for _, b := range shownNames() {
+		if b.fault == 0 {
+			continue
+		}
+		_, err := instantiate(t, load(t, Options{}, b.builder.bytes())).run(8)
+		f := asFault(t, err)
+		all := strings.Join(f.Backtrace, "")
+		if len(f.Backtrace) == 0 || len(all) > len(f.Backtrace)*4*backtraceLineBytesMax || strings.IndexFunc(all, unprintable) >= 0 || !utf8.ValidString(all) {
+			t.Errorf("%s: %d lines of %d bytes: %.300q", b.name, len(f.Backtrace), len(all), f.Backtrace)
+		}
+		found++
+	}
+	if found < 2 {
+		t.Errorf("%d backtraces", found)
 	}
 }
 

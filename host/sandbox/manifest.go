@@ -39,6 +39,9 @@ func validateManifest(m *abi.Manifest) error {
 			}
 			add(f, "parameter", p.GetName(), err)
 		}
+		for _, s := range f.GetStates() {
+			add(f, "state", s.GetName(), checkTTL(s))
+		}
 		if len(errs) > 0 {
 			break // the first function's are enough to read
 		}
@@ -60,6 +63,21 @@ func eachSchema(f *abi.Function, visit func(what string, s *abi.Schema)) {
 		visit("state "+s.GetName()+" key", s.GetKey())
 		visit("state "+s.GetName()+" value", s.GetValue())
 	}
+}
+
+// checkTTL holds a state's time to live against what job files take for a duration.
+func checkTTL(s *abi.State) error {
+	if s.GetTtl() == "" {
+		return nil
+	}
+	ms, message := stream.ParseDuration(s.GetTtl())
+	if message == "" && ms <= 0 {
+		message = "is not positive; without ttl a state is kept for ever"
+	}
+	if message == "" {
+		return nil
+	}
+	return fmt.Errorf("its ttl %s %s", show([]byte(s.GetTtl())), message)
 }
 
 // checkDefault holds a parameter's default, which is JSON, against its type.

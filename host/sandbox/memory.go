@@ -20,4 +20,18 @@ func (m *heapMemory) Reallocate(size uint64) []byte {
 // Free implements experimental.LinearMemory.
 func (m *heapMemory) Free() { m.bytes = nil }
 
+// limitedMemory is memory that does not grow beyond what its instance may have.
+type limitedMemory struct {
+	experimental.LinearMemory
+	most uint64
+}
+
+// Reallocate implements experimental.LinearMemory.
+func (m *limitedMemory) Reallocate(size uint64) []byte {
+	if size > m.most {
+		return nil
+	}
+	return m.LinearMemory.Reallocate(size)
+}
+
 var _ experimental.LinearMemory = (*heapMemory)(nil)

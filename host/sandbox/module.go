@@ -54,7 +54,11 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 	if err := m.use(); err != nil {
 		return nil, err
 	}
-	i := &Instance{module: m, options: options}
+	i := &Instance{module: m, options: options.withDefaults(&m.options)}
+	if least, most := m.info.MemoryPagesMin, i.options.MemoryPagesMax; least > most {
+		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d: limits: {memory: …} of the step raises it",
+			m.name, pageBytes/1024*uint64(least), pageBytes/1024*uint64(most)), m.unuse())
+	}
 	// The caller's context ends here: the engine takes switches from contexts, and
 	// a guest's call is not to depend on who called.
 	i.ctx = context.WithValue(context.Background(), instanceKey{}, i)
@@ -66,13 +70,16 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 
 // newGuest makes the engine's part of an instance. It is anonymous, so that there
 // may be many.
-func (m *Module) newGuest(ctx context.Context) (guest api.Module, err error) {
+func (m *Module) newGuest(ctx context.Context, pagesMax uint32) (guest api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			guest, err = nil, fmt.Errorf("the engine failed to make an instance: %v", r)
 		}
 	}()
-	ctx = experimental.WithMemoryAllocator(ctx, m.allocate)
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(least, most uint64) experimental.LinearMemory {
+		most = min(most, pageBytes*uint64(pagesMax))
+		return &limitedMemory{m.allocate(min(least, most), most), most}
+	}))
 	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 }
 

@@ -97,6 +97,8 @@ type scanner struct {
 
 	branchTargets int // of all br_tables
 	blockLocals   int // locals times blocks, of all functions
+	values        int // that instructions hand on at once
+	counter       valueCounter
 
 	manifest       []byte
 	manifestOffset int // -1 if it is absent
@@ -116,6 +118,7 @@ func scan(wasm []byte, options Options) (*scanner, *RefusedError) {
 		reader:  reader{data: wasm, end: len(wasm)},
 		options: options, dataCount: -1, manifestOffset: -1,
 	}
+	s.counter.s = s
 	s.header()
 	place := 0
 	for s.err == nil && s.at < len(wasm) {

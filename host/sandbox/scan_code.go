@@ -25,11 +25,14 @@ func (s *scanner) instructions(function, start, locals int) {
 		s.refuse(RefusedLimit, start, "a function has %d bytes of code; the limit is %d", s.left(), functionCodeBytesMax)
 		return
 	}
+	var results uint16
 	if function < len(s.functions) {
-		locals += int(s.types[s.functions[function]].params)
+		t := &s.types[s.functions[function]]
+		locals, results = locals+int(t.params), t.results
 	}
 	r := opcode.Reader{Data: s.data, At: s.at, End: s.end}
 	open, blocks := 1, 0
+	s.counter.begin(results)
 	var i opcode.Instruction
 	for open > 0 {
 		if err := r.Next(&i); err != nil {
@@ -51,11 +54,13 @@ func (s *scanner) instructions(function, start, locals int) {
 				return
 			}
 		}
+		s.counter.step(&i)
 	}
 	if r.At != r.End {
 		s.refuse(RefusedMalformed, r.At, "a function has %d bytes after its end", r.End-r.At)
 	}
 	s.blocks(start, blocks, locals)
+	s.moved(start, s.counter.sum)
 	s.at = s.end
 }
 

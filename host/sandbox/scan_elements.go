@@ -6,8 +6,13 @@ func (s *scanner) elementSection() {
 	for range s.count("element segments", 2, segmentsMax) {
 		start := s.at
 		mode := s.u32("an element segment's mode")
-		if s.err == nil && mode > 7 {
+		switch {
+		case s.err != nil:
+		case mode > 7:
 			s.refuse(RefusedMalformed, start, "an element segment has the mode %d", mode)
+		case mode&1 != 0:
+			// The engine panics when it is to make an instance: it wants a place in the table.
+			s.refuse(RefusedFeature, start, "an element segment is not for a place in the table; without reference types all must be")
 		}
 		if s.err != nil {
 			return
@@ -21,19 +26,17 @@ func (s *scanner) elementSection() {
 }
 
 // elementTarget reads where a segment goes and what it holds. Bit 0 of the mode
-// says that it is not put into the table at once, bit 1 that a table is named (or
-// the segment only declares), bit 2 that entries are expressions.
+// says that it is not put into the table at once, bit 1 that a table is named, bit 2
+// that entries are expressions.
 func (s *scanner) elementTarget(mode uint32, start int) {
-	active, named, expressions := mode&1 == 0, mode&2 != 0, mode&4 != 0
-	if active && named {
+	named, expressions := mode&2 != 0, mode&4 != 0
+	if named {
 		if table := s.u32("a table's index"); s.err == nil && table != 0 {
 			s.refuse(RefusedTable, start, "an element segment is for table %d; one table is allowed", table)
 		}
 	}
-	if active {
-		s.constant()
-	}
-	if active && !named {
+	s.constant()
+	if !named {
 		return
 	}
 	at := s.at

@@ -1,5 +1,8 @@
 package sandbox
 
+// nameBytesMax bounds a name: the engine has it in each line of a backtrace.
+const nameBytesMax = 64 << 10
+
 // nameSection reads the names of functions and locals. The engine decodes it for
 // its backtraces and believes its counts, so that it is checked like the rest,
 // although the specification calls it optional.
@@ -56,7 +59,11 @@ func (s *scanner) nameMap() {
 	}
 	for range n {
 		s.u32("an index of a name")
+		at := s.at
 		s.name("a name")
+		if s.err == nil && s.at-at > nameBytesMax {
+			s.refuse(RefusedLimit, at, "the name of a function or local takes %d bytes; the limit is %d", s.at-at, nameBytesMax)
+		}
 		if s.err != nil {
 			return
 		}

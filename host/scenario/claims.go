@@ -22,6 +22,9 @@ func (r *runner) check() *mismatch {
 		r.act(next, n)
 		next, bad = r.claims(next+n, &r.actions[next+n-1])
 	}
+	if bad == nil {
+		bad = r.unanswered()
+	}
 	return bad
 }
 

@@ -22,6 +22,9 @@ func TestEnrichScenarios(t *testing.T) {
 			}
 			for _, batch := range []int{0, 1, 4096} {
 				for _, parallelism := range []int{1, 4} {
+					if parallelism > 1 && strings.Contains(path, "watermarks") {
+						continue // what one task holds back behind a watermark another does not, as in Flink
+					}
 					o := options()
 					o.Batch, o.Parallelism, o.RestartEvery = batch, parallelism, restart
 					if r := parse(t, path, read(t, path)).Run(o); r.Outcome != scenario.Pass {
@@ -48,8 +51,10 @@ func TestWrongAnswers(t *testing.T) {
 		`answer orderd {"url": "u", "status": 200}`:          "no step with enrich orderd; did you mean ordered?",
 		`answer ordered {"url": "u"}`:                        "needs a status, or an error",
 		`answer ordered {"status": 200}`:                     "has no url",
-		`answer ordered {"url": "u", "statu": 200}`:          "unknown field",
+		`answer ordered {"url": "u", "statu": 200}`:          `an answer has no field "statu"; did you mean status?`,
+		`answer ordered {"url": "u", "Status": 200}`:         `an answer has no field "Status"; did you mean status?`,
 		`answer ordered`:                                     "lacks a part; the form is: answer STEP JSON",
+		asked + `watermark in 5`:                             "the script ends, and requests wait for an answer:\n  missing    answer ordered {\"url\": \"https://rates.example/v1/EUR\", …}\n  missing    answer unordered {",
 		`answer ordered {"url": "u", "status": 200} @5`:      "an answer is one object",
 		asked + `answer ordered {"url": "u", "status": 200}`: "no request of the step ordered for u waits for an answer; there are those for https://rates.example/v1/EUR",
 		`answer ordered {"url": "u", "status": 200}`:         "no request of the step ordered waits for an answer",

@@ -4,10 +4,13 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // answered is what a script says that is answered to a URL.
@@ -15,6 +18,9 @@ type answered struct {
 	url    string
 	answer connector.Answer
 }
+
+// answerFields are the fields of an answer.
+var answerFields = []string{"url", "status", "headers", "body", "error"}
 
 // reply reads the answer of a line.
 func (b *binder) reply(i int, a *action) error {
@@ -38,10 +44,18 @@ func (b *binder) reply(i int, a *action) error {
 		Body    string `json:"body"`
 		Error   string `json:"error"`
 	}
-	d := stdjson.NewDecoder(strings.NewReader(a.json))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&text); err != nil || d.More() {
+	fields := map[string]stdjson.RawMessage{}
+	err := stdjson.Unmarshal([]byte(a.json), &fields)
+	if err == nil {
+		err = stdjson.Unmarshal([]byte(a.json), &text)
+	}
+	if err != nil {
 		return errors.Join(err, errors.New(`an answer is one object: {"url": "…", "status": 200, "headers": "…", "body": "…"}, or {"url": "…", "error": "…"}`))
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(answerFields, name) {
+			return fmt.Errorf("an answer has no field %q%s", name, meant(stream.Nearest(name, answerFields)))
+		}
 	}
 	switch {
 	case text.URL == "":
@@ -75,6 +89,28 @@ func (a *asker) Ask(r connector.Request, done func(*connector.Answer)) {
 
 // Close implements connector.Asker.
 func (a *asker) Close() error { return nil }
+
+// unanswered tells of the requests that wait when the script ends: a test that leaves them has not seen what becomes of
+// their records.
+func (r *runner) unanswered() *mismatch {
+	if r.job == nil {
+		return nil
+	}
+	var waiting []string
+	for _, step := range slices.Sorted(maps.Keys(r.askers)) {
+		for _, q := range r.askers[step].waiting {
+			waiting = append(waiting, fmt.Sprintf("answer %s {\"url\": %q, …}", step, q.url))
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	last := max(r.from, 1)
+	if n := len(r.actions); n > 0 {
+		last = r.actions[n-1].line
+	}
+	return &mismatch{last, "the script ends, and requests wait for an answer:" + listed("missing   ", waiting)}
+}
 
 // answer answers the request for the URL that has waited longest.
 func (a *asker) answer(what *answered) error {

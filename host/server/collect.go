@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -71,6 +72,37 @@ var (
 	checkInterval = jobGauge("checkpointInterval", "How often a checkpoint is started, in ms.")
 )
 
+// The metrics of functions: those of modules, by the source, step or sink that asks them.
+var (
+	functionCounter, functionGauge = families("function", jobLabel, "kind", "name", "function", "role")
+	faultCounter, _                = families("function", jobLabel, "kind", "name", "function", "role", "fault")
+
+	functionCalls     = functionCounter("numCalls", "Calls into instances of the function; each carries many ops.")
+	functionOps       = functionCounter("numOps", "What the function was asked, such as about a record or a timer; what is asked again after a fault counts again.")
+	functionFuel      = functionCounter("fuel", "Units of fuel that calls have spent, each about one instruction.")
+	functionRebuilt   = functionCounter("numInstancesRebuilt", "Instances that were thrown away after a fault and made anew.")
+	functionInstances = functionGauge("instances", "Instances of the function, one of each task that asks it.")
+	functionMemory    = functionGauge("peakMemoryBytes", "The most memory that one instance has taken.")
+	faultsByKind      = faultCounter("numFaults", "Ops that the function failed on, by kind of fault.")
+)
+
+// The metrics of enrichments.
+var (
+	enrichCounter, enrichGauge = families("enrich", jobLabel, "name")
+
+	requests        = enrichCounter("numRequests", "Requests of the function.")
+	sharedRequests  = enrichCounter("numShared", "Requests that an equal one under way answered.")
+	cacheHits       = enrichCounter("numCacheHits", "Requests that the cache answered.")
+	answers         = enrichCounter("numAnswers", "Requests, of the others, that a server has answered, whatever its status.")
+	unanswered      = enrichCounter("numUnanswered", "Requests, of the others, that have ended without an answer.")
+	attempts        = enrichCounter("numAttempts", "Attempts at servers.")
+	retries         = enrichCounter("numRetries", "Attempts that were not the first of their request.")
+	timeouts        = enrichCounter("numTimeouts", "Attempts that took too long, and requests whose time was over before their first.")
+	held            = enrichCounter("numRateLimitedWaits", "Attempts that have waited for the rate limit.")
+	inFlight        = enrichGauge("requestsInFlight", "Requests that are at servers, or wait for their next attempt.")
+	waitingRequests = enrichGauge("requestsWaiting", "Requests that wait until fewer are in flight.")
+)
+
 // Describe implements prometheus.Collector. What a job has depends on what it is, so
 // nothing is promised.
 func (w *watch) Describe(chan<- *prometheus.Desc) {}
@@ -94,6 +126,12 @@ func (w *watch) Collect(to chan<- prometheus.Metric) {
 	out.checkpoints(w.added(m.Checkpoints))
 	for i, spent := range w.rates.look(m) {
 		out.task(&m.Tasks[i], spent)
+	}
+	for i := range m.Functions {
+		out.function(&m.Functions[i])
+	}
+	for i := range m.Askers {
+		out.enrichment(&m.Askers[i])
 	}
 	for _, s := range m.Splits {
 		lag := math.Inf(1)
@@ -165,4 +203,35 @@ func (e *emitter) task(t *runtime.TaskMetrics, of perSecond) {
 		put(stateBytes, float64(s.Bytes))
 		put(stateTimers, float64(s.Timers))
 	}
+}
+
+func (e *emitter) function(f *runtime.FunctionMetrics) {
+	of := []string{string(f.Kind), f.Name, f.Function, f.Role}
+	put := func(to family, value int64) { e.put(to, float64(value), of...) }
+	put(functionCalls, f.Calls)
+	put(functionOps, f.Ops)
+	put(functionFuel, f.Fuel)
+	put(functionRebuilt, f.Rebuilt)
+	put(functionInstances, int64(f.Instances))
+	put(functionMemory, f.MemoryBytes)
+	for kind, n := range f.Faults {
+		if kind > 0 { // there is no kind 0
+			e.put(faultsByKind, float64(n), append(of[:len(of):len(of)], abi.FaultKind(kind).String())...)
+		}
+	}
+}
+
+func (e *emitter) enrichment(a *runtime.AskerMetrics) {
+	put := func(to family, value int64) { e.put(to, float64(value), a.Step) }
+	put(requests, a.Requests)
+	put(sharedRequests, a.Shared)
+	put(cacheHits, a.CacheHits)
+	put(answers, a.Answered)
+	put(unanswered, a.Failed)
+	put(attempts, a.Attempts)
+	put(retries, a.Retries)
+	put(timeouts, a.TimedOut)
+	put(held, a.Held)
+	put(inFlight, a.InFlight)
+	put(waitingRequests, a.Waiting)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
+	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/format"
@@ -231,7 +232,9 @@ func start(t *testing.T) *bench {
 // newJob makes a job of these lines.
 func (b *bench) newJob(text string) *runtime.Job {
 	b.Helper()
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: b.TempDir()})
+	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: b.TempDir(), Manifest: func(job.Module) (*abi.Manifest, error) {
+		return abi.ParseManifestJSON([]byte(manifest))
+	}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -245,6 +248,8 @@ func (b *bench) newJob(text string) *runtime.Job {
 		Decoder:     func(s *job.Source) (format.Decoder, error) { return json.NewDecoder(s.Schema, s.Value) },
 		Sink:        func(*job.Sink) (connector.Sink, error) { return b.sink, nil },
 		Encoder:     func(s *job.Sink) (format.Encoder, error) { return json.NewEncoder(s.Input, json.EncoderOptions{}) },
+		Guest:       func(*job.Function) (runtime.Guest, error) { return newGuest(), nil },
+		Asker:       func(*job.Step) (connector.Asker, error) { return asker{}, nil },
 		Checkpoints: &runtime.Checkpoints{Store: b.store, Recovery: recovery, Schedule: checkpoint.ScheduleOptions{TolerableFailures: -1}},
 	})
 	if err != nil {

@@ -235,7 +235,7 @@ func TestPage(t *testing.T) {
 	}
 	b := start(t)
 	close(b.topic.open)
-	b.run(b.newJob(counts))
+	b.run(b.newJob(asks))
 	served := map[string]bool{}
 	for name := range b.until("both splits are known", func(s samples) bool { return s[lag("p-1", false)] != 0 }) {
 		name, _, _ = strings.Cut(name, "{")

@@ -45,6 +45,8 @@ var Specs = []Spec{
 	{Name: "functions", SplitsMax: 1, Late: 8, Ordered: true, Unordered: []string{"contents"}, Records: 480},
 	{Name: "bad-records", SplitsMax: 1, Faulty: 10, Ordered: true, Records: 640},
 	{Name: "aligned", SplitsMax: 2, Ordered: true, Records: 400},
+	{Name: "process", SplitsMax: 2, Ordered: true, Unordered: []string{"ticks"}, Records: 400},
+	{Name: "stores", SplitsMax: 1, Ordered: true, Unordered: []string{"amounts", "idles"}, Records: 640},
 	{Name: "enrich", SplitsMax: 2, Unordered: []string{"ordered"}, Ordered: true, Records: 480},
 }
 

@@ -28,6 +28,12 @@ func class(n int) (index, size int) {
 	return 32 + b - 8, 1 << b
 }
 
+// Room is how many bytes of memory a value of variable width takes that has n.
+func Room(n int) int {
+	_, size := class(max(n, 1))
+	return size
+}
+
 // put copies b into the arena.
 func (a *arena) put(b []byte) place {
 	p := a.reserve(len(b))

@@ -276,7 +276,7 @@ func (m *Memory) resize(r Ref, c Cell, kept, length int) *text {
 		k.texts = append(k.texts, text{})
 	}
 	t := &k.texts[r]
-	if n > int(t.room) || t.room == 0 {
+	if n > int(t.room) || t.room == 0 || kept == 0 && isMuchLess(n, int(t.room)) {
 		if kept > 0 {
 			n = max(n, 2*int(t.room)) // a list that grows moves seldom
 		}
@@ -291,6 +291,10 @@ func (m *Memory) resize(r Ref, c Cell, kept, length int) *text {
 	return t
 }
 
+// isMuchLess tells that a value is so much shorter than its room that it gets another:
+// what an entry takes is to follow from what it holds, and not from what it once held.
+func isMuchLess(n, room int) bool { return room > 256 && n < room/4 }
+
 func (m *Memory) dropText(t *text) {
 	if t.room > 0 {
 		m.texts.drop(t.place, int(t.room))
@@ -304,8 +308,10 @@ func (m *Memory) Clear(r Ref, c Cell) {
 		m.touch(r)
 		m.entries[r].holds &^= 1 << c
 	}
-	if k := &m.cells[c]; k.bytes == Variable && int(r) < len(k.texts) {
-		k.texts[r].length = 0 // its room is given back with the entry: refs stay good until then
+	if k := &m.cells[c]; k.bytes == Variable && int(r) < len(k.texts) && k.texts[r].room > 0 {
+		k.texts[r].length = 0
+		m.suspects = append(m.suspects, r) // its room is given back at the next Release
+		return
 	}
 	m.suspect(r)
 }
@@ -320,25 +326,50 @@ func (m *Memory) suspect(r Ref) {
 func (m *Memory) Release() {
 	for i := 0; i < len(m.suspects); i++ { // it grows: a whole may be empty without its last part
 		r := m.suspects[i]
-		e := &m.entries[r]
-		if e.holds == live && e.count == 0 && e.used&parted == 0 {
-			m.forget(r)
-			m.unlink(r)
-			if e.used&named != 0 {
-				m.leave(r)
-			}
-			for c := range m.cells {
-				if k := &m.cells[c]; int(r) < len(k.texts) {
-					m.dropText(&k.texts[r])
-				}
-			}
-			m.keys.drop(e.key, int(e.rowLen+e.nameLen))
-			*e = entry{}
-			m.free = append(m.free, r)
-			m.live--
+		if m.IsEmpty(r) {
+			m.discard(r)
+		} else {
+			m.dropTexts(r)
 		}
 	}
 	m.suspects = m.suspects[:0]
+}
+
+// IsEmpty implements Backend: the entry is there, and nothing needs it.
+func (m *Memory) IsEmpty(r Ref) bool {
+	e := &m.entries[r]
+	return e.holds == live && e.count == 0 && e.used&parted == 0
+}
+
+// discard frees an entry that is empty.
+func (m *Memory) discard(r Ref) {
+	e := &m.entries[r]
+	m.forget(r)
+	m.unlink(r)
+	if e.used&named != 0 {
+		m.leave(r)
+	}
+	m.dropTexts(r)
+	m.keys.drop(e.key, int(e.rowLen+e.nameLen))
+	*e = entry{}
+	m.free = append(m.free, r)
+	m.live--
+}
+
+// dropTexts gives the rooms of cells back that hold no value.
+func (m *Memory) dropTexts(r Ref) {
+	for c := range m.cells {
+		if k := &m.cells[c]; int(r) < len(k.texts) && k.texts[r].room > 0 && !(m.entries[r].holds>>c&1 != 0) {
+			m.dropText(&k.texts[r])
+		}
+	}
+}
+
+// Discard implements Backend.
+func (m *Memory) Discard(part Ref) {
+	if m.IsPart(part) && m.IsEmpty(part) {
+		m.discard(part)
+	}
 }
 
 // Stats implements Backend.

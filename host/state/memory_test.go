@@ -423,3 +423,44 @@ func BenchmarkSetTimerAgain(b *testing.B) {
 		})
 	}
 }
+
+// TestBytesFollowWhatIsHeld: what an entry takes follows from its values, and not from
+// what they once were: that of a value that was long and is short, of one that is gone
+// while the entry stays, and of a part that was discarded.
+func TestBytesFollowWhatIsHeld(t *testing.T) {
+	m := state.NewMemory(128, state.Variable, state.Variable)
+	k := key("a")
+	r := m.Entry(k.Hash(), k, state.Namespace{})
+	long := make([]byte, 1<<20)
+	m.Put(r, 0, []byte("short"))
+	m.Release()
+	want := m.Stats()
+	check := func(what string) {
+		t.Helper()
+		if got := m.Stats(); got != want {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+	}
+	m.Put(r, 0, long)
+	m.Put(r, 0, []byte("short"))
+	check("a value that was long")
+	m.Put(r, 1, long)
+	m.Clear(r, 1)
+	m.Release()
+	check("a value that is gone")
+	p := m.Part(r, []byte("p"))
+	m.Put(p, 0, long)
+	m.Discard(p) // it holds something
+	if m.Stats().Bytes < 1<<20 {
+		t.Error("a part that holds something was discarded")
+	}
+	m.Clear(p, 0)
+	m.Discard(p)
+	m.Discard(p)
+	check("a part that was discarded")
+	m.Release()
+	check("after its release")
+	if string(m.Value(r, 0)) != "short" || m.IsEmpty(r) {
+		t.Errorf("the value is %q", m.Value(r, 0))
+	}
+}

@@ -90,6 +90,8 @@ type Backend interface {
 	// PopTimer takes out the earliest timer of a domain if its time is at most
 	// upTo. Timers of one time come in no particular order.
 	PopTimer(d Domain, upTo int64) (at int64, r Ref, ok bool)
+	// HasTimer tells whether a timer is set.
+	HasTimer(d Domain, at int64, r Ref) bool
 	// NextTimer is a time before which no timer of the domain is due; the
 	// largest int64 if there is none at all.
 	NextTimer(d Domain) int64
@@ -119,6 +121,11 @@ type Backend interface {
 	// left out. Less than n are visited where there are gaps.
 	Walk(from Ref, n int, visit func(Ref)) (next Ref)
 
+	// IsEmpty tells of an entry that it holds nothing, and has neither timers nor parts.
+	IsEmpty(Ref) bool
+	// Discard frees a part that holds nothing before the next Release: its ref, which
+	// nobody may have kept, is gone. One that holds something, or is gone, it leaves alone.
+	Discard(part Ref)
 	// Release frees entries that hold nothing, and with them their refs.
 	Release()
 

@@ -28,6 +28,9 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 	m.timers[d].push(at, r)
 }
 
+// HasTimer implements Backend.
+func (m *Memory) HasTimer(d Domain, at int64, r Ref) bool { return m.findTimer(d, at, r) != absent }
+
 const (
 	absent = -1
 	inMany = 2

@@ -23,6 +23,19 @@ func (s *Schema) Show(r Row) string {
 	return shorten(strings.Join(parts, ", "), 4*shownMax)
 }
 
+// ShowDifference names the columns in which two sound rows show otherwise: column n is 3, not 5.
+// It is empty if there are none.
+func (s *Schema) ShowDifference(got, want Row) string {
+	var parts []string
+	for i := range s.columns {
+		c := &s.columns[i]
+		if is, must := c.show(got), c.show(want); is != must {
+			parts = append(parts, fmt.Sprintf("column %s is %s, not %s", c.Name, shorten(is, 4*shownMax), shorten(must, 4*shownMax)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 func shorten(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

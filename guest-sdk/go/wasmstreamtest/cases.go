@@ -88,7 +88,7 @@ func (n *native) Perform(function int, frame []byte, owners []int) (effects, aft
 func recoverFailure(p any) (raw.Failure, bool) {
 	failure, is := p.(raw.Failure)
 	if p != nil && !is {
-		panic(p) // as it came
+		panic(p) // as it came: the test then shows where
 	}
 	return failure, is
 }
@@ -113,9 +113,10 @@ func (n *native) Scan(op, state uint32, after, into []byte) int {
 	return bytes
 }
 
-// must panics at a call for an op that is not in the frame: a mistake in the SDK, and there is nobody to return it to.
+// must panics at a call for an op that is not in the frame: it is a mistake of the SDK, and the functions that call have,
+// as in Wasm, no error to be returned.
 func must(err error) {
 	if err != nil {
-		panic(err) // a mistake in the SDK
+		panic(err)
 	}
 }

@@ -3,6 +3,7 @@ package wasmstreamtest
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/cases"
@@ -10,6 +11,15 @@ import (
 )
 
 var le = binary.LittleEndian
+
+// mistake is what an op of a frame did that its case does not say.
+type mistake struct {
+	op   int
+	text string
+}
+
+// Error tells what it is.
+func (m *mistake) Error() string { return m.text }
 
 // playVector performs the frames. If the vector says that the last one ends in a fault, fault is the error that it ended
 // with, for the caller to judge; err is what was not as it must be.
@@ -19,30 +29,45 @@ func playVector(v *cases.Vector, g *native) (fault, err error) {
 		f := &v.Frames[n]
 		frame, h, err := begin(f, held)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where(f, n), err)
+			return nil, fmt.Errorf("%s: %w", where(f, 0), err)
 		}
 		effects, after, err := g.Perform(v.Function, frame, f.Owners)
 		if v.Fault != "" && n == len(v.Frames)-1 {
 			return err, nil
 		}
-		if err == nil {
-			err = end(f, h, effects, after, held)
+		if err != nil {
+			return nil, fmt.Errorf("%s: it failed: %w", whereAll(f), err)
 		}
+		err = end(v.Words, f, h, effects, after, held)
 		if err == nil {
 			err = holds(f, g, held)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where(f, n), err)
+			op := 0
+			if m := (*mistake)(nil); errors.As(err, &m) {
+				op = m.op
+			}
+			return nil, fmt.Errorf("%s: %w", where(f, op), err)
 		}
 	}
 	return nil, nil
 }
 
-func where(f *cases.Frame, n int) string {
-	if f.Line > 0 {
-		return fmt.Sprintf("line %d, %s", f.Line, f.Ops[0])
+// where is the line of an op; an opening has none.
+func where(f *cases.Frame, op int) string {
+	if f.Lines[op] == 0 {
+		return f.Ops[op]
 	}
-	return fmt.Sprintf("frame %d", n)
+	return fmt.Sprintf("line %d, %s", f.Lines[op], f.Ops[op])
+}
+
+// whereAll is where all ops of a frame are: which of them failed, the vector of single ops tells.
+func whereAll(f *cases.Frame) string {
+	last := len(f.Ops) - 1
+	if last == 0 {
+		return where(f, 0)
+	}
+	return fmt.Sprintf("one of %d ops, lines %d to %d", len(f.Ops), f.Lines[0], f.Lines[last])
 }
 
 // begin is the frame, with its slots as those of the same cells were left.
@@ -71,24 +96,24 @@ func begin(f *cases.Frame, held map[int][]byte) ([]byte, header, error) {
 }
 
 // end checks effects, and keeps what slots were left as.
-func end(f *cases.Frame, h header, effects, after []byte, held map[int][]byte) error {
-	var rest []byte
+func end(words *cases.Words, f *cases.Frame, h header, effects, after []byte, held map[int][]byte) error {
+	var rest []gotEffect
 	list, err := readEffects(effects, h.ops)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
 		switch {
-		case e.kind == raw.EffectSetSlot && (int(e.aux) >= len(f.Cells) || h.stride != 0):
-			return fmt.Errorf("a set-slot of slot %d, of %d with a stride of %d", e.aux, len(f.Cells), h.stride)
-		case e.kind == raw.EffectSetSlot:
-			held[f.Cells[e.aux]] = bytes.Clone(e.payload)
-		case e.kind != raw.EffectTouch:
-			rest = append(rest, e.whole...)
+		case e.Kind == raw.EffectSetSlot && (int(e.Aux) >= len(f.Cells) || h.stride != 0):
+			return &mistake{e.op, fmt.Sprintf("a set-slot of slot %d, of %d with a stride of %d", e.Aux, len(f.Cells), h.stride)}
+		case e.Kind == raw.EffectSetSlot:
+			held[f.Cells[e.Aux]] = bytes.Clone(e.Payload)
+		case e.Kind != raw.EffectTouch:
+			rest = append(rest, e)
 		}
 	}
-	if !bytes.Equal(rest, f.Effects) {
-		return fmt.Errorf("got effects %x, want %x", rest, []byte(f.Effects))
+	if err := compare(words, f, rest); err != nil {
+		return err
 	}
 	for slot, cell := range f.Cells {
 		if h.stride != 0 {
@@ -98,7 +123,26 @@ func end(f *cases.Frame, h header, effects, after []byte, held map[int][]byte) e
 	return nil
 }
 
-// holds checks states.
+// compare holds the effects of a frame against those that must be.
+func compare(words *cases.Words, f *cases.Frame, got []gotEffect) error {
+	want, err := readEffects(f.Effects, uint32(len(f.Ops)))
+	if err != nil {
+		return err
+	}
+	for i := range max(len(want), len(got)) {
+		switch {
+		case i >= len(got), i < len(want) && want[i].op < got[i].op:
+			return &mistake{want[i].op, words.Compare(&want[i].Effect, nil)}
+		case i >= len(want), got[i].op < want[i].op:
+			return &mistake{got[i].op, words.Compare(nil, &got[i].Effect)}
+		case want[i].Kind != got[i].Kind || want[i].Aux != got[i].Aux || !bytes.Equal(want[i].Payload, got[i].Payload):
+			return &mistake{want[i].op, words.Compare(&want[i].Effect, &got[i].Effect)}
+		}
+	}
+	return nil
+}
+
+// holds checks states, of which a case speaks behind the frame's last op.
 func holds(f *cases.Frame, g *native, held map[int][]byte) error {
 	for _, want := range f.Holds {
 		var got [][2][]byte
@@ -107,17 +151,16 @@ func holds(f *cases.Frame, g *native, held map[int][]byte) error {
 		} else if content := present(held[*want.Cell]); content != nil {
 			got = [][2][]byte{{nil, content}}
 		}
-		if len(got) != len(want.Entries) {
-			return fmt.Errorf("state %d (cell %v) holds %d entries, want %d: %x", want.State, want.Cell, len(got), len(want.Entries), got)
+		same := len(got) == len(want.Entries)
+		for i := 0; same && i < len(got); i++ {
+			w := want.Entries[i]
+			if value := got[i][1]; want.Cell != nil && len(value) > len(w[1]) && allZero(value[len(w[1]):]) {
+				got[i][1] = value[:len(w[1])] // narrower than the stride
+			}
+			same = (len(w[0]) == 0 || bytes.Equal(got[i][0], w[0])) && bytes.Equal(got[i][1], w[1])
 		}
-		for i, w := range want.Entries {
-			value := got[i][1]
-			if want.Cell != nil && len(value) > len(w[1]) && allZero(value[len(w[1]):]) {
-				value = value[:len(w[1])] // narrower than the stride
-			}
-			if len(w[0]) > 0 && !bytes.Equal(got[i][0], w[0]) || !bytes.Equal(value, w[1]) {
-				return fmt.Errorf("state %d holds %x, want %x", want.State, got[i], w)
-			}
+		if !same {
+			return &mistake{len(f.Ops) - 1, want.Compare(got)}
 		}
 	}
 	return nil
@@ -144,10 +187,10 @@ func readHeader(frame []byte) (header, error) {
 	return header{ops: le.Uint32(frame[raw.HeaderAtOpsCount:]), slotsOffset: le.Uint32(frame[raw.HeaderAtSlotsOffset:]), stride: le.Uint32(frame[raw.HeaderAtSlotStride:])}, nil
 }
 
-// gotEffect is an effect that a guest answered, with its bytes.
+// gotEffect is an effect that a guest answered for an op.
 type gotEffect struct {
-	kind, aux      uint32
-	payload, whole []byte
+	cases.Effect
+	op int
 }
 
 // readEffects splits effects; those that are not well formed are an error.
@@ -165,9 +208,8 @@ func readEffects(b []byte, ops uint32) (list []gotEffect, err error) {
 			return nil, fmt.Errorf("an effect of %d bytes, where there are %d", length, len(b))
 		}
 		last = op
-		whole := b[:raw.EffectBytes+align(length)]
-		list = append(list, gotEffect{kind: le.Uint32(b), aux: le.Uint32(b[12:]), payload: whole[raw.EffectBytes : raw.EffectBytes+length], whole: whole})
-		b = b[len(whole):]
+		list = append(list, gotEffect{cases.Effect{Kind: le.Uint32(b), Aux: le.Uint32(b[12:]), Payload: b[raw.EffectBytes : raw.EffectBytes+length]}, int(op)})
+		b = b[raw.EffectBytes+align(length):]
 	}
 	return list, nil
 }

@@ -179,17 +179,17 @@ macro_rules! states {
 
             /// Has the state hold nothing.
             pub fn clear<V: Schema>(&mut self, state: impl Slot<V>) {
-                self.op.clear_slot::<V>(self.op.op.slot + state.slot());
+                self.op.clear_slot::<V>(self.op.op.slot + self.op.slot_of(state));
             }
 
             /// A list state.
             pub fn list<V: Schema>(&self, state: List<V>) -> Items<'_, V> {
-                Items::new(self.op, state.index)
+                Items::new(self.op, self.op.entries_of(state.index, "list"))
             }
 
             /// A map state.
             pub fn map<M: Schema, V: Schema>(&self, state: Map<M, V>) -> Entries<'_, M, V> {
-                Entries::new(self.op, state.index)
+                Entries::new(self.op, self.op.entries_of(state.index, "map"))
             }
         }
     )*};
@@ -277,11 +277,13 @@ impl<K> Window<'_, K> {
 
     /// Of `on_merge`: a state of one of the merged windows.
     pub fn merged_state<V: Schema>(&self, window: u32, state: impl Slot<V>) -> Option<Row<'_, V>> {
-        assert!(window < self.merged(), "there is no such merged window");
+        if window >= self.merged() {
+            self.op.lacks("merged window", window, self.merged() as usize);
+        }
         let list = self.op.frame.at(context_field!(self.op, list)).cast::<u32>();
         // SAFETY: the list has as many slots; see also read_slot. Nothing edits the slots of merged windows.
         let slot = unsafe { list.add(window as usize).read() };
-        self.op.read_slot(slot + state.slot())
+        self.op.read_slot(slot + self.op.slot_of(state))
     }
 }
 
@@ -301,6 +303,10 @@ impl<K, I> Eviction<'_, K, I> {
 
     /// Has the element of that index leave the window; indices must rise.
     pub fn evict(&mut self, index: usize) {
+        let count = context_field!(self.op, count) as usize;
+        if index >= count {
+            self.op.lacks("element", index as u32, count);
+        }
         self.op.effect(raw::EFFECT_EVICT, index as u32, []);
     }
 }

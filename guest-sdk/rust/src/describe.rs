@@ -94,8 +94,9 @@ impl Facts {
 
     /// How its rows are laid out; an input's layout is known when it is opened.
     #[inline(never)]
-    pub(crate) fn shape(&self, input: Layout) -> Shape {
-        let mut shape = Shape { outputs: vec![self.output.layout], slots: Vec::new() };
+    pub(crate) fn shape(&self, name: &'static str, input: Layout) -> Shape {
+        let (role, states) = (self.role, self.states);
+        let mut shape = Shape { role, name, outputs: vec![self.output.layout], slots: Vec::new(), states };
         shape.outputs.extend(self.outputs.iter().map(|o| o.rows.layout));
         if self.slot_is_input {
             shape.slots.push(if self.input.any { input } else { self.input.layout });
@@ -111,7 +112,7 @@ impl Facts {
 const VERSION: &str = match raw::VERSION {
     0 => "0",
     1 => "1",
-    _ => panic!("say here how the version is written"),
+    _ => panic!("say here how the version is written"), // while it is compiled
 };
 
 /// Text of the manifest.

@@ -15,7 +15,7 @@ fn header(kind: u32, op: u32, length: usize, aux: u32) -> [u64; HEADER_WORDS] {
     [kind as u64 | (op as u64) << 32, length as u64 | (aux as u64) << 32]
 }
 
-/// Says what is wrong where a row is being written.
+/// Says what is wrong where a row is being written. It is the function's mistake, which ends the call as any panic does.
 #[cold]
 fn busy() -> ! {
     panic!("a row is being written: nothing else can be done until that is over")

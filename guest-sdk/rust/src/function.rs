@@ -208,11 +208,11 @@ pub trait Trigger: Function {
     const MERGES: bool = false;
     /// A record came into the window.
     fn on_element(&self, record: Row<Self::Input>, window: &mut Window<Self::Key>) -> Decision;
-    /// An event timer of the window is due, whoever set it: `window.time()`.
+    /// An event timer of the window is due, whoever set it: `window.time()`. A trigger that sets such timers has it.
     fn on_event_time(&self, _window: &mut Window<Self::Key>) -> Decision {
         Decision::Continue
     }
-    /// A processing timer of the window is due, whoever set it: `window.time()`.
+    /// A processing timer of the window is due, whoever set it: `window.time()`. A trigger that sets such timers has it.
     fn on_processing_time(&self, _window: &mut Window<Self::Key>) -> Decision {
         Decision::Continue
     }
@@ -242,8 +242,10 @@ pub trait Process: Function {
     type Output: Schema;
     /// A record.
     fn on_record(&self, record: Row<Self::Input>, context: &mut Keyed<Self::Key, Self::Output>);
-    /// A timer is due: `context.time()`.
-    fn on_timer(&self, _domain: Domain, _context: &mut Keyed<Self::Key, Self::Output>) {}
+    /// A timer is due: `context.time()`. A function that sets timers has it: without it, a timer that is due is a fault.
+    fn on_timer(&self, _domain: Domain, context: &mut Keyed<Self::Key, Self::Output>) {
+        context.op.lacks_on_timer()
+    }
 }
 
 /// A function of keyed records of two inputs, with states and timers.
@@ -260,8 +262,10 @@ pub trait CoProcess: Function {
     fn on_record(&self, record: Row<Self::Input>, context: &mut Keyed<Self::Key, Self::Output>);
     /// A record of the second input.
     fn on_second(&self, record: Row<Self::Second>, context: &mut Keyed<Self::Key, Self::Output>);
-    /// A timer is due: `context.time()`.
-    fn on_timer(&self, _domain: Domain, _context: &mut Keyed<Self::Key, Self::Output>) {}
+    /// A timer is due: `context.time()`. A function that sets timers has it: without it, a timer that is due is a fault.
+    fn on_timer(&self, _domain: Domain, context: &mut Keyed<Self::Key, Self::Output>) {
+        context.op.lacks_on_timer()
+    }
 }
 
 /// A function of keyed records, and of records that all tasks get.
@@ -278,8 +282,10 @@ pub trait BroadcastProcess: Function {
     fn on_record(&self, record: Row<Self::Input>, context: &mut Keyed<Self::Key, Self::Output>);
     /// A record of the broadcast input: only here may broadcast state be changed, and by nothing but these records.
     fn on_broadcast(&self, record: Row<Self::Second>, context: &mut Broadcast<Self::Output>);
-    /// A timer is due: `context.time()`.
-    fn on_timer(&self, _domain: Domain, _context: &mut Keyed<Self::Key, Self::Output>) {}
+    /// A timer is due: `context.time()`. A function that sets timers has it: without it, a timer that is due is a fault.
+    fn on_timer(&self, _domain: Domain, context: &mut Keyed<Self::Key, Self::Output>) {
+        context.op.lacks_on_timer()
+    }
     /// A key that has state, because `on_broadcast` asked to visit keys; the record is that call's.
     fn on_key(&self, _record: Row<Self::Second>, _key: &mut Visited<Self::Key>) {}
 }

@@ -6,6 +6,7 @@ use crate::function::{Function, Role};
 use crate::op::{Call, Op, Shape};
 use crate::open::{Open, Opened};
 use crate::raw;
+use crate::schema::Layout;
 use std::marker::PhantomData;
 
 /// A function of a module.
@@ -104,8 +105,10 @@ impl Guest {
         }
         let (f, shape) = &mut self.functions[function as usize];
         if frame.ops > 0 && frame.op(0).kind == raw::OP_OPEN {
+            let Entry { name, facts, .. } = &self.entries[function as usize];
+            *shape = facts.shape(name, Layout::default()); // what inputs are is not known yet
             let opened = f.open(Op { frame: &frame, op: frame.op(0), index: 0, call: &self.call, shape });
-            *shape = self.entries[function as usize].facts.shape(opened.input);
+            *shape = facts.shape(name, opened.input);
             for (output, layout) in opened.outputs {
                 shape.outputs[output as usize] = layout;
             }

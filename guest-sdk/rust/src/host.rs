@@ -36,6 +36,7 @@ pub fn fail(message: &str) -> ! {
         // For hosts that break the contract: to go on would be worse.
         std::process::abort()
     }
+    // A panic does not return, either; tests of functions catch it, and take it for the fault that it is.
     #[cfg(not(target_arch = "wasm32"))]
     panic!("{message}");
 }

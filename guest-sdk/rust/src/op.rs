@@ -8,7 +8,7 @@ use crate::raw;
 use crate::row::{Row, RowMut};
 use crate::schema::{Layout, Schema};
 use crate::slots::{clear_fixed, read_fixed, Slots, ABSENT};
-use crate::state::Slot;
+use crate::state::{Slot, State};
 use std::cell::Cell;
 
 /// What calls share and keep the memory of.
@@ -59,11 +59,14 @@ impl Call {
     }
 }
 
-/// How a function's rows are laid out, which is known when it is opened.
+/// How a function's rows are laid out, which is known when it is opened; and who it is, for messages.
 #[derive(Clone, Default)]
 pub struct Shape {
+    pub(crate) role: &'static str,
+    pub(crate) name: &'static str,
     pub(crate) outputs: Vec<Layout>,
     pub(crate) slots: Vec<Layout>,
+    pub(crate) states: &'static [State],
 }
 
 /// See the module.
@@ -114,9 +117,39 @@ impl<'a> Op<'a> {
         }
     }
 
+    /// Ends a call in which the function does what cannot be.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&self, what: &str) -> ! {
+        fail(&["wasmstream: ", self.shape.role, " ", self.shape.name, " ", what].concat())
+    }
+
+    /// Ends a call in which the function asks for one of several things that it does not have.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lacks(&self, what: &str, index: u32, count: usize) -> ! {
+        let (index, count) = (index.to_string(), count.to_string());
+        self.refuse(&["asks for ", what, " ", &index, " and has ", &count, ", numbered from 0"].concat())
+    }
+
+    /// Ends a call for a timer that nobody waits for.
+    pub(crate) fn lacks_on_timer(&self) -> ! {
+        self.refuse("set a timer, which is due, and has no on_timer to be called by it")
+    }
+
+    /// An output that the function declares: a handle may be another function's.
+    #[inline(always)]
+    pub(crate) fn declared(&self, output: u32) -> u32 {
+        if output != 0 && output as usize >= self.shape.outputs.len() {
+            self.lacks("output", output, self.shape.outputs.len());
+        }
+        output
+    }
+
     /// The layout of rows of an output.
     #[inline(always)]
     pub(crate) fn output<S: Schema>(&self, output: u32) -> Layout {
+        let output = self.declared(output);
         match S::ANY {
             true => self.shape.outputs[output as usize],
             false => S::LAYOUT,
@@ -209,12 +242,29 @@ impl<'a> Op<'a> {
             self.call.touched.set(self.call.touched.get() | 1 << state.slot());
             self.call.arena.unsettled.set(true);
         }
-        self.read_slot(self.op.slot + state.slot())
+        self.read_slot(self.op.slot + self.slot_of(state))
+    }
+
+    /// The slot of a state that the function declares: a handle may be another function's.
+    #[inline(always)]
+    pub(crate) fn slot_of<S: Schema>(&self, state: impl Slot<S>) -> u32 {
+        if state.slot() as usize >= self.shape.slots.len() {
+            self.refuse("uses a state that is not among its STATES");
+        }
+        state.slot()
+    }
+
+    /// The index of a list or map state that the function declares.
+    pub(crate) fn entries_of(&self, index: u32, kind: &str) -> u32 {
+        match self.shape.states.get(index as usize) {
+            Some(state) if state.kind == kind => index,
+            _ => self.refuse("uses a state that is not among its STATES"),
+        }
     }
 
     /// A state of the op's key or window, for writing.
     #[inline(always)]
     pub(crate) fn edit_state<S: Schema>(&self, state: impl Slot<S>) -> RowMut<'a, S> {
-        self.edit_slot(self.op.slot + state.slot(), S::LAYOUT)
+        self.edit_slot(self.op.slot + self.slot_of(state), S::LAYOUT)
     }
 }

@@ -184,6 +184,7 @@ impl<'a, P> Open<'a, P> {
 
     #[inline(never)]
     fn declare_at(&self, output: u32, columns: &Columns) {
+        let output = self.op.declared(output);
         self.opened.borrow_mut().outputs.push((output, columns.layout()));
         self.op.call.effects.push_bytes(raw::EFFECT_SCHEMA, 0, output, columns.text().as_bytes());
     }

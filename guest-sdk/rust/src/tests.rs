@@ -45,7 +45,28 @@ states! {
     }
 }
 
+states! {
+    struct OthersStates {
+        a: Value<Number>,
+        b: Value<Number>,
+        third: Value<Number>,
+        map: Map<Number, Number>,
+        list: List<Number>,
+    }
+}
+
+outputs! {
+    struct OthersOutputs {
+        first: Number,
+        second: Number,
+    }
+}
+
 function! {
+    /// asks for what it does not have
+    pub struct Asking: states(KeptStates);
+    /// evicts what is not there
+    pub struct Leaving;
     /// the last row
     pub struct Last;
     /// the longest word, and all words
@@ -60,6 +81,32 @@ function! {
     pub struct Kept: states(KeptStates);
     /// a price
     pub struct Priced;
+}
+
+impl Process for Asking {
+    type Key = ();
+    type Input = Number;
+    type Output = Number;
+
+    fn on_record(&self, record: Row<Number>, context: &mut Keyed<(), Number>) {
+        match record.value(Number::n) {
+            0 => context.emit_to(OthersOutputs::second, |_| {}),
+            1 => drop(context.get(OthersStates::third)),
+            2 => drop(context.edit(OthersStates::third)),
+            3 => context.map(OthersStates::map).clear(),
+            4 => context.list(OthersStates::list).clear(),
+            _ => context.set_timer(Domain::Event, 5),
+        }
+    }
+}
+
+impl Evictor for Leaving {
+    type Input = ();
+    type Key = ();
+
+    fn evict(&self, window: &mut Eviction<(), ()>) {
+        window.evict(2);
+    }
 }
 
 impl Aggregate for Last {
@@ -210,6 +257,8 @@ module! {
     "kept" => Process(Kept),
     "opened" => Filter(Opened),
     "priced" => Map(Priced),
+    "asking" => Process(Asking),
+    "leaving" => Evictor(Leaving),
 }
 
 #[test]
@@ -273,11 +322,16 @@ fn what_is_wrong_is_found() {
     for (cases, want) in [
         ("function last\ncase a\ncreate 0\nresult 0 => {}", "line 4: want emit {}, got emit {\"b\": false"),
         ("function longest\ncase a\ncreate 0\nadd 0 {\"s\": \"a word of some length\"}\nresult 0 => {\"longest\": \"another\"}", "got emit {\"longest\": \"a word of some length\""),
-        ("function talking\ncase a\non-record {\"n\": 1}", "got an effect of kind 8"),
+        ("function talking\ncase a\non-record {\"n\": 1}", "got keep beyond what is wanted"),
         ("function talking\ncase a\non-record {\"n\": 1}\n=> keep\n=> keep", "want keep, got nothing"),
         ("function talking\ncase a\non-record {\"n\": 1}\nfail it", "did not fail with \"it\""),
         ("function talking\ncase a\non-record {\"n\": 3}\nfail it", "not with \"it\""),
-        ("function kept\ncase a\non-record {}\n=> emit {\"n\": 0}\nstate plain -", "the state holds [{\"n\": 7}], want []"),
+        ("function kept\ncase a\non-record {}\n=> emit {\"n\": 0}\nstate plain -", "state plain holds [{\"n\": 7}], want []"),
+        ("function last\ncase a\ncreate 0\nadd 0 {\"i\": 1, \"s\": \"a\"}\nresult 0 => {\"i\": 2, \"s\": \"a\"}", ": column i is 1, not 2"),
+        ("function last\ncase a\ncreate 0\nadd 0 {\"i\": 1}\nresult 0 => {\"i\": 1, \"s\": \"a\"}", ": column s is null, not \"a\""),
+        ("function kept\ncase a\non-record {}\n=> emit {\"n\": 0}\nstate plain {\"n\": 8}", "line 5: state plain holds [{\"n\": 7}], want [{\"n\": 8}]: column n is 7, not 8"),
+        ("function last\ncase a\ncreate 0\nadd 0 {\"x\": \"AAECAwQ=\"}\nresult 0 => {\"x\": \"AAEC\"}", ": column x is \"AAECAwQ=\", not \"AAEC\""),
+        ("function kept\ncase a\non-record {}\n=> set-timer event 5", "want set-timer event 5, got emit {\"n\": 0}"),
         ("function nothing", "no function nothing"),
         ("function last\ncase a\nadd 0 {\"z\": 1}", "there is no column z"),
         ("function last\ncase a\nadd 0 {\"i\": 2147483648}", "2147483648 does not fit"),
@@ -287,6 +341,50 @@ fn what_is_wrong_is_found() {
         let got = problems(cases);
         assert!(got.contains(want), "{cases}\ngot: {got}\nwant: {want}");
     }
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    run(
+        FUNCTIONS,
+        r#"
+function asking
+
+case an output
+on-record {"n": 0}
+fail wasmstream: process asking asks for output 2 and has 1, numbered from 0
+
+case a state that is read
+on-record {"n": 1}
+fail wasmstream: process asking uses a state that is not among its STATES
+
+case a state that is written
+on-record {"n": 2}
+fail wasmstream: process asking uses a state that is not among its STATES
+
+case a map
+on-record {"n": 3}
+fail wasmstream: process asking uses a state that is not among its STATES
+
+case a list
+on-record {"n": 4}
+fail wasmstream: process asking uses a state that is not among its STATES
+
+case a timer
+on-record {"n": 5}
+=> set-timer event 5
+on-timer event @5
+fail wasmstream: process asking set a timer, which is due, and has no on_timer to be called by it
+
+function leaving
+
+case an element
+element {}
+element {}
+evict before
+fail wasmstream: evictor leaving asks for element 2 and has 2, numbered from 0
+"#,
+    );
 }
 
 #[test]

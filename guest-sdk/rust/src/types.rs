@@ -73,9 +73,14 @@ fixed! {
 /// DECIMAL(P, S) of a precision up to 18: its unscaled number.
 pub enum Decimal<const P: u8, const S: u8> {}
 
+impl<const P: u8, const S: u8> Decimal<P, S> {
+    /// Looked at where the type is used, while it is compiled.
+    const FITS: () = assert!(P <= 18, "a DECIMAL of more than 18 digits is not supported");
+}
+
 impl<const P: u8, const S: u8> Type for Decimal<P, S> {
     fn sql() -> std::string::String {
-        assert!(P <= 18, "a DECIMAL of more than 18 digits is not supported");
+        let () = Self::FITS;
         ["DECIMAL(", &P.to_string(), ", ", &S.to_string(), ")"].concat()
     }
 }

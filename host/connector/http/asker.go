@@ -37,17 +37,9 @@ type flight struct {
 	done     []func(*connector.Answer)
 }
 
-// Stats count what an Asker has done so far.
-type Stats struct {
-	Requests  int64 // asked
-	Shared    int64 // of them, those that an equal request under way answered
-	CacheHits int64 // of them, those that the cache answered
-	Attempts  int64 // at servers
-	Failed    int64 // requests without an answer
-}
-
+// counters are of connector.AskerStats.
 type counters struct {
-	requests, shared, cacheHits, attempts, failed atomic.Int64
+	requests, shared, cacheHits, answered, failed, attempts, retries, timedOut, held, inFlight atomic.Int64
 }
 
 // New makes an Asker. It starts nothing.
@@ -64,7 +56,7 @@ func New(o Options) (*Asker, error) {
 	return a, nil
 }
 
-var _ connector.Asker = (*Asker)(nil)
+var _ connector.CountingAsker = (*Asker)(nil)
 
 // Ask implements connector.Asker.
 func (a *Asker) Ask(r connector.Request, done func(*connector.Answer)) {
@@ -127,12 +119,16 @@ func (a *Asker) take() *flight {
 	if a.queue = a.queue[1:]; len(a.queue) == 0 {
 		a.queue = nil
 	}
+	a.stats.inFlight.Add(1)
 	return f
 }
 
 func (a *Asker) finish(f *flight, answer *connector.Answer) {
+	a.stats.inFlight.Add(-1)
 	if answer.Status == 0 {
 		a.stats.failed.Add(1)
+	} else {
+		a.stats.answered.Add(1)
 	}
 	a.mu.Lock()
 	if f.key != "" {
@@ -151,10 +147,17 @@ func (a *Asker) finish(f *flight, answer *connector.Answer) {
 	}
 }
 
-// Stats may be asked for at any time, from any goroutine.
-func (a *Asker) Stats() Stats {
+// Stats implements connector.CountingAsker.
+func (a *Asker) Stats() connector.AskerStats {
+	a.mu.Lock()
+	waiting := len(a.queue)
+	a.mu.Unlock()
 	s := &a.stats
-	return Stats{s.requests.Load(), s.shared.Load(), s.cacheHits.Load(), s.attempts.Load(), s.failed.Load()}
+	return connector.AskerStats{
+		Requests: s.requests.Load(), Shared: s.shared.Load(), CacheHits: s.cacheHits.Load(), Answered: s.answered.Load(), Failed: s.failed.Load(),
+		Attempts: s.attempts.Load(), Retries: s.retries.Load(), TimedOut: s.timedOut.Load(), Held: s.held.Load(),
+		InFlight: s.inFlight.Load(), Waiting: int64(waiting),
+	}
 }
 
 // Close implements connector.Asker.

@@ -113,6 +113,7 @@ func isToken(s string) bool {
 type result struct {
 	answer  *connector.Answer
 	lasting bool          // another attempt would end the same way
+	late    bool          // its time was over
 	after   time.Duration // for which the server wants to be left alone
 }
 
@@ -143,7 +144,10 @@ func (c *client) attempt(ctx context.Context, p *prepared) result {
 		err = fmt.Errorf("there was no answer within %s", c.options.AttemptTimeout)
 	}
 	var last lastingError
-	return result{answer: failure(strings.ToValidUTF8(err.Error(), "\uFFFD")), lasting: errors.As(err, &last)}
+	return result{
+		answer:  failure(strings.ToValidUTF8(err.Error(), "\uFFFD")),
+		lasting: errors.As(err, &last), late: errors.Is(ctx.Err(), context.DeadlineExceeded),
+	}
 }
 
 // ask makes one round trip, and reads the answer as far as it may go.

@@ -86,6 +86,33 @@ func down(int, *nethttp.Request) (int, nethttp.Header, string, error) {
 	return 0, nil, "", errors.New("it is down")
 }
 
+// counted holds what an asker has counted against what it must have.
+func counted(t *testing.T, a *http.Asker, want connector.AskerStats) {
+	t.Helper()
+	if got := a.Stats(); got != want {
+		t.Errorf("counted %+v\nwant    %+v", got, want)
+	}
+}
+
+// TestUnderWay: what is at servers and what waits are told while they are.
+func TestUnderWay(t *testing.T) {
+	n := &network{serve: func(int, *nethttp.Request) (int, nethttp.Header, string, error) {
+		<-time.After(time.Second)
+		return 200, nil, "", nil
+	}}
+	bubble(t, http.Options{InFlight: 2}, n, func(a *http.Asker) {
+		var group sync.WaitGroup
+		for _, r := range many(5) {
+			group.Add(1)
+			a.Ask(r, func(*connector.Answer) { group.Done() })
+		}
+		<-time.After(time.Second / 2)
+		counted(t, a, connector.AskerStats{Requests: 5, Attempts: 2, InFlight: 2, Waiting: 3})
+		group.Wait()
+		counted(t, a, connector.AskerStats{Requests: 5, Answered: 5, Attempts: 5})
+	})
+}
+
 // TestBackoff: attempts are farther and farther apart, by half to all of what doubles,
 // up to the most.
 func TestBackoff(t *testing.T) {
@@ -94,6 +121,7 @@ func TestBackoff(t *testing.T) {
 		if got := ask(a, get(site)); got.Status != 0 || got.Err != "it is down" {
 			t.Errorf("%+v", got)
 		}
+		counted(t, a, connector.AskerStats{Requests: 1, Failed: 1, Attempts: 7, Retries: 6})
 		want := []time.Duration{1, 2, 4, 5, 5, 5}
 		if len(n.times) != len(want)+1 {
 			t.Fatalf("attempts at %v", n.times)
@@ -148,6 +176,7 @@ func TestTimeout(t *testing.T) {
 		if asked != 3 {
 			t.Errorf("%d were asked, want 3", asked)
 		}
+		counted(t, a, connector.AskerStats{Requests: 20, Failed: 20, Attempts: 3, TimedOut: 20})
 	})
 	n = &network{serve: func(int, *nethttp.Request) (int, nethttp.Header, string, error) { return 503, nil, "busy", nil }}
 	bubble(t, http.Options{Timeout: time.Second, Retry: http.Retry{Attempts: 9, Backoff: 700 * time.Millisecond}}, n, func(a *http.Asker) {
@@ -190,6 +219,7 @@ func TestRate(t *testing.T) {
 		if good != 20 {
 			t.Errorf("%d had an answer, want 20 in 2s", good)
 		}
+		counted(t, a, connector.AskerStats{Requests: 30, Answered: 20, Failed: 10, Attempts: 20, Held: 19, TimedOut: 10})
 		for i, at := range n.times {
 			if want := time.Duration(i) * 100 * time.Millisecond; at != want {
 				t.Errorf("attempt %d at %s, want %s", i, at, want)
@@ -276,9 +306,7 @@ func TestShared(t *testing.T) {
 				t.Errorf("%q after %s", x.Body, times[i])
 			}
 		}
-		if s := a.Stats(); s != (http.Stats{Requests: 3, Shared: 2, Attempts: 1}) {
-			t.Errorf("%+v", s)
-		}
+		counted(t, a, connector.AskerStats{Requests: 3, Shared: 2, Attempts: 1, Answered: 1})
 	})
 	bubble(t, http.Options{}, n, func(a *http.Asker) {
 		if askAll(a, get(site), get(site)); len(n.times) != 3 {

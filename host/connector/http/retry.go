@@ -22,13 +22,20 @@ func (a *Asker) answer(f *flight) *connector.Answer {
 	a.mu.Unlock()
 	last := failure("it could not be asked within " + a.options.Timeout.String() + ", for others before it")
 	for n := 1; ; n++ {
-		wait, ok := a.turn(f.deadline)
-		if !ok || !a.await(ctx, wait) {
+		if !a.admit(ctx, f.deadline) {
+			if n == 1 {
+				a.stats.timedOut.Add(1)
+			}
 			return last
 		}
 		a.stats.attempts.Add(1)
+		if n > 1 {
+			a.stats.retries.Add(1)
+		}
 		result := a.client.attempt(ctx, request)
-		last = result.answer
+		if last = result.answer; result.late {
+			a.stats.timedOut.Add(1)
+		}
 		wait, again := a.again(n, &result)
 		if !again || time.Until(f.deadline) <= wait || !a.await(ctx, wait) {
 			return last
@@ -37,6 +44,15 @@ func (a *Asker) answer(f *flight) *connector.Answer {
 }
 
 func failure(why string) *connector.Answer { return &connector.Answer{Err: why} }
+
+// admit waits until the rate allows another attempt; false if the request is out of time.
+func (a *Asker) admit(ctx context.Context, deadline time.Time) bool {
+	wait, ok := a.turn(deadline)
+	if ok && wait > 0 {
+		a.stats.held.Add(1)
+	}
+	return ok && a.await(ctx, wait)
+}
 
 // turn is how long to wait for the rate; false if that is too long.
 func (a *Asker) turn(deadline time.Time) (time.Duration, bool) {

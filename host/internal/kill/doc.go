@@ -8,7 +8,8 @@
 // It promises:
 //
 //	A. What is expected is a function of the input alone: no record is ever late, whatever the order in which the
-//	   partitions are read (input.go says how), and Tumbling and Sessions are a few lines over maps.
+//	   partitions are read (input.go says how), and Tumbling, Sessions and what functions.go expects of functions with states
+//	   and timers are a few lines over maps. Of an enrichment, each answer comes once.
 //	B. A result that is lost, comes twice, is not among the expected ones, or comes behind a later one of its key, is a
 //	   finding; so is a job that ends by itself with an error while nothing that it needs is away.
 //	C. What is killed when, and the input, follow from a seed. Where a random time hits the command does not.

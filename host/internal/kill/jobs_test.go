@@ -2,10 +2,15 @@ package kill
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,21 +99,10 @@ func tell(t *testing.T, r *Report) {
 }
 
 func TestKillFile(t *testing.T) {
-	kills, seed := asked(t, 3, 30)
+	kills, seed := asked(t, 5, 30)
 	c, temp, data := build(t), folder(t), testdata(t)
-	records := 200_000
-	if kills > 100 {
-		records = 1_000_000
-	}
-	jobs := []BoundedJob{HourlyDelays(data)}
-	for _, rolling := range []bool{false, true} {
-		j, err := WindowsOfFiles(data, temp, seed, records, rolling)
-		if err != nil {
-			t.Fatal(err)
-		}
-		jobs = append(jobs, j)
-	}
 	var r Report
+	jobs := fileJobs(t, data, temp, seed, kills > 100)
 	for i, j := range jobs {
 		if err := j.Run(t.Context(), c, temp, seed+uint64(i), kills*(i+1)/len(jobs), &r); err != nil {
 			t.Error(err)
@@ -116,6 +110,49 @@ func TestKillFile(t *testing.T) {
 		}
 	}
 	tell(t, &r)
+}
+
+// fileJobs are all jobs from file to file; large ones if there are many kills.
+func fileJobs(t *testing.T, data, temp string, seed uint64, large bool) []BoundedJob {
+	t.Helper()
+	jobs, size := []BoundedJob{HourlyDelays(data)}, 1
+	if large {
+		size = 5
+	}
+	add := func(j BoundedJob, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+	}
+	add(WindowsOfFiles(data, temp, seed, size*200_000, false))
+	add(WindowsOfFiles(data, temp, seed, size*200_000, true))
+	add(Functions(data, temp, seed, size*30_000))
+	add(Enriched(data, temp, server(t, seed), size*1000))
+	return jobs
+}
+
+// server says "about KEY" to each key, some time later and sometimes not at the first attempt.
+func server(t *testing.T, seed uint64) string {
+	t.Helper()
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 4))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		late, fails := time.Duration(random.IntN(2000))*time.Microsecond, random.IntN(20) == 0
+		mu.Unlock()
+		select { // answers are to come in another order than requests
+		case <-time.After(late):
+		case <-r.Context().Done(): // the command was killed
+		}
+		if fails {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintf(w, "about %s", path.Base(r.URL.Path))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // TestKillKafka kills jobs beside brokers of their own, of each release, all at once: most of the time they wait for the
@@ -163,6 +200,30 @@ func killBounded(t *testing.T, c Command, j KafkaJob, seed uint64, kills int, r 
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestKillKafkaFormats kills a job whose records functions decode and encode; what cannot be decoded comes out once, too.
+func TestKillKafkaFormats(t *testing.T) {
+	kills, seed := asked(t, 3, 9)
+	if kills > 100 {
+		kills /= 10
+	}
+	c, temp := build(t), folder(t)
+	j := FormatsJob{Broker: servers.Shared(t, servers.Kafka4), Prefix: servers.Name(t), Testdata: testdata(t), Records: 30_000}
+	j.In = j.Broker.Topic(t, Partitions)
+	admin := j.Broker.Admin(t)
+	bounded, err := j.Bounded(t.Context(), func(name string) error {
+		_, err := admin.CreateTopic(t.Context(), Partitions, 1, nil, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Report
+	if err := bounded.Run(t.Context(), c, temp, seed, kills, &r); err != nil {
+		t.Error(err)
+	}
+	t.Log(&r)
 }
 
 // TestLessThanExactlyOnceIsNoticed runs the same with a sink that promises less, so that a silent harness would show.

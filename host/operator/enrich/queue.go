@@ -43,6 +43,9 @@ type Record struct {
 	ready      *Record // unordered: the one of the segment that was finished next
 }
 
+// Finished tells whether the record has its results.
+func (r *Record) Finished() bool { return r.finished }
+
 // Result is a row in a record's Data.
 type Result struct {
 	From, To int

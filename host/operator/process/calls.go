@@ -125,7 +125,11 @@ func (s *States) Put(op, index uint32, key, value []byte) error {
 		s.scratch = append(appendStamp(s.scratch[:0], s.now), value...)
 		value = s.scratch
 	}
-	s.set(s.backend.Part(whole, s.nameOf(int(index), key)), value, true)
+	name := s.nameOf(int(index), key)
+	if err := s.mayKeep(op, whole, name, len(value)); err != nil {
+		return err
+	}
+	s.set(s.backend.Part(whole, name), value, true)
 	return nil
 }
 

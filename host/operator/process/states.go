@@ -59,6 +59,8 @@ type States struct {
 	hasOnce  bool
 	now      int64
 	of       func(op uint32) (Subject, bool)
+	limit    Limit // nil: there is none
+	filled   int   // keys of which nothing was kept before the present frame
 	journal  []change
 	old      []byte // values in the journal
 	written  int    // bytes, in the present frame
@@ -112,6 +114,19 @@ func New(backend state.Backend, states []State, of func(op uint32) (Subject, boo
 	s.parts = state.Cell(min(len(s.slots), cellsMax))
 	return s
 }
+
+// Limit says how much may be kept.
+type Limit interface {
+	// Over says which limit is passed if so many bytes are kept in addition, in so many
+	// entries; "": none. What host calls would write beyond it is a fault.
+	Over(bytes, entries int) string
+	// Filled tells that so many keys have something kept for them of which there was
+	// nothing before.
+	Filled(keys int)
+}
+
+// Bound sets a limit to what is kept.
+func (s *States) Bound(l Limit) { s.limit = l }
 
 // SetClock tells the processing time of what is done next.
 func (s *States) SetClock(now stream.ProcTime) { s.now = int64(now) }
@@ -199,11 +214,23 @@ func (s *States) Undo() {
 			s.backend.Clear(c.part, s.parts)
 		}
 	}
+	s.filled = 0
 	s.Keep()
 }
 
-// Keep lets what they did stand.
-func (s *States) Keep() { s.journal, s.old, s.written = s.journal[:0], s.old[:0], 0 }
+// Keep lets what they did stand. Parts that they have emptied are freed now, and not
+// when entries are released: many frames may come before that.
+func (s *States) Keep() {
+	for i := range s.journal {
+		if part := s.journal[i].part; !s.backend.Has(part, s.parts) {
+			s.backend.Discard(part)
+		}
+	}
+	if s.filled > 0 {
+		s.limit.Filled(s.filled)
+	}
+	s.journal, s.old, s.written, s.filled = s.journal[:0], s.old[:0], 0, 0
+}
 
 // changeBytes is what a change costs beside its values.
 const changeBytes = 64
@@ -214,6 +241,34 @@ func (s *States) mayWrite(op uint32, bytes int) error {
 		return nil
 	}
 	return wrongCall(op, abi.FaultOverLimit, "host calls changed more than %d bytes of state in one frame", FrameBytesMax)
+}
+
+// partBytes is about what a part takes in memory beside its name and its value.
+const partBytes = 128
+
+// mayKeep tells whether a value may be kept under a name.
+func (s *States) mayKeep(op uint32, whole state.Ref, name []byte, value int) error {
+	if s.limit == nil {
+		return nil
+	}
+	more, entries := partBytes+len(name)+state.Room(value), s.filled+1
+	isFirst := s.backend.IsEmpty(whole)
+	if isFirst {
+		entries++
+	}
+	over := s.limit.Over(more, entries)
+	if over != "" {
+		if part, ok := s.backend.FindPart(whole, name); ok && s.backend.Has(part, s.parts) {
+			over = s.limit.Over(state.Room(value)-state.Room(len(s.backend.Value(part, s.parts))), 0)
+		}
+	}
+	if over != "" {
+		return wrongCall(op, abi.FaultOverLimit, "%s", over)
+	}
+	if isFirst {
+		s.filled++
+	}
+	return nil
 }
 
 // set changes a part; no value: it is emptied.

@@ -117,7 +117,7 @@ func (c *Core) OnTimer(dst []Effect, w Window, d Domain, at int64, f *Facts) []E
 	}
 	before := *v.state
 	v.carryOut(c.trigger.onTimer(&v, d, at))
-	over := d == c.domain && at == c.cleanup(w) && at != never
+	over := c.Ends(w, d, at)
 	if over {
 		v.add(Clear, w, v.contents)
 		c.trigger.clear(&v)
@@ -153,6 +153,11 @@ func (c *Core) cleanup(w Window) int64 {
 		return end
 	}
 	return never
+}
+
+// Ends tells of a timer whether it is the one at which its window is forgotten.
+func (c *Core) Ends(w Window, d Domain, at int64) bool {
+	return d == c.domain && at == c.cleanup(w) && at != never
 }
 
 // isOver says that the window no longer takes records.

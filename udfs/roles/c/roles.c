@@ -306,6 +306,30 @@ static int present_filter(ws_op *o, const ws_header *in) {
 }
 WS_FILTER(present, ws_header)
 
+/* longest: the first user, the longest name and how many there were; the accumulator has strings. */
+typedef struct { ws_header header; ws_string first; ws_bigint n; ws_string longest; } names;
+static void longest_fill(names *after, ws_view first, int64_t n, ws_view longest) {
+  if (first.bytes) ws_set_view(after, first, first);
+  else ws_set_null(after, first);
+  ws_set(after, n, n);
+  ws_set_view(after, longest, longest);
+}
+static ws_view longest_first(const names *acc) { return ws_is_null(acc, first) ? ws_view_of(0, 0) : ws_text(acc, first); }
+static void longest_create(names *after) { longest_fill(after, ws_view_of(0, 0), 0, WS_TEXT("")); }
+static void longest_join(const names *acc, ws_view first, int64_t n, ws_view longest, names *after) {
+  ws_view before = ws_text(acc, longest);
+  longest_fill(after, ws_is_null(acc, first) ? first : longest_first(acc), ws_get(acc, n) + n, longest.length > before.length ? longest : before);
+}
+static void longest_add(const names *acc, const payment *in, names *after) {
+  longest_join(acc, ws_is_null(in, user) ? ws_view_of(0, 0) : ws_text(in, user), 1, ws_text(in, user), after);
+}
+static void longest_merge(const names *acc, const names *other, names *after) {
+  longest_join(acc, longest_first(other), ws_get(other, n), ws_text(other, longest), after);
+}
+static void longest_result(const names *acc, names *out) {
+  longest_fill(out, longest_first(acc), ws_get(acc, n), ws_text(acc, longest));
+}
+WS_AGGREGATE_OF_TEXTS(longest, payment, names, names)
 
 WS_MODULE(
   WS_FUNCTION_WITH(0, scale, times) WS_FUNCTION(1, positive) WS_FUNCTION(2, split) WS_FUNCTION(3, by_user)
@@ -313,4 +337,4 @@ WS_MODULE(
   WS_FUNCTION_WITH(9, tumbling, width) WS_FUNCTION_WITH(10, gap, width) WS_FUNCTION_WITH(11, every, width)
   WS_FUNCTION_WITH(12, newest, width) WS_FUNCTION_WITH(13, idle, width) WS_FUNCTION(14, joined) WS_FUNCTION(15, latest)
   WS_FUNCTION(16, matched) WS_FUNCTION(17, balance) WS_FUNCTION(18, asked) WS_FUNCTION(19, words) WS_FUNCTION(20, written)
-  WS_FUNCTION_WITH(21, present, named))
+  WS_FUNCTION_WITH(21, present, named) WS_FUNCTION(22, longest))

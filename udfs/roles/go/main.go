@@ -37,7 +37,7 @@ func sized(size *int64, byDefault, doc string) ([]ws.Parameter, func(*ws.Opening
 
 func init() {
 	ws.Register(scale(), positive(), split(), byUser(), stamped(), total(), largest(), content(), described(), tumbling(), gap(),
-		every(), newest(), idle(), joined(), latest(), matched(), balance(), asked(), words(), written(), present())
+		every(), newest(), idle(), joined(), latest(), matched(), balance(), asked(), words(), written(), present(), longest())
 }
 
 func main() { ws.Main() }

@@ -81,6 +81,36 @@ func total() ws.Function {
 	}
 }
 
+func longest() ws.Function {
+	const (
+		first   ws.String = 0
+		n       ws.BigInt = 1
+		longest ws.String = 2
+	)
+	names := ws.Columns{first.As("first"), n.As("n"), longest.As("longest")}
+	include := func(acc, from ws.Row, of ws.String, count int64, name string) {
+		if first.IsNull(acc) {
+			first.Copy(acc, of, from)
+		}
+		n.Set(acc, n.Get(acc)+count)
+		if len(name) > len(longest.Get(acc)) {
+			longest.Set(acc, name)
+		}
+	}
+	return &ws.Aggregate{
+		Name: "longest", Doc: "the first user, the longest name, and how many there were",
+		Input: payment, Accumulator: names, Output: names,
+		Create: func(acc ws.Row) { first.SetNull(acc); longest.Set(acc, "") },
+		Add:    func(acc, in ws.Row) { include(acc, in, user, 1, user.Get(in)) },
+		Merge:  func(acc, o ws.Row) { include(acc, o, first, n.Get(o), longest.Get(o)) },
+		Result: func(acc, out ws.Row) {
+			first.Copy(out, first, acc)
+			n.Set(out, n.Get(acc))
+			longest.Copy(out, longest, acc)
+		},
+	}
+}
+
 func largest() ws.Function {
 	return &ws.Reduce{
 		Name: "largest", Doc: "the payment with the larger amount", Input: payment,

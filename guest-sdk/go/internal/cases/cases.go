@@ -111,7 +111,7 @@ func Vectors(m *Manifest, text []byte) ([]Vector, error) {
 // vectors are those of a case.
 func (c *testCase) vectors(f *Function) []Vector {
 	l := layout{f: f, c: c}
-	v := Vector{Name: c.name, Function: c.function}
+	v := Vector{Name: c.name, Function: c.function, Words: c.words(f)}
 	last := &c.open
 	if len(c.steps) > 0 {
 		last = &c.steps[len(c.steps)-1]
@@ -298,6 +298,10 @@ func (r *reader) state(last *step, rest string) error {
 		c := r.now.cell(r.cellName(s, r.now.start, r.now.end))
 		h = Held{Cell: &c, Entries: h.Entries}
 	}
+	h.Name, h.Value = "state "+name, s.Value
+	if s.Kind == "map" {
+		h.Key = s.Key
+	}
 	entries, err := readEntries(s, rest)
 	h.Entries = append(h.Entries, entries...)
 	last.holds = append(last.holds, h)
@@ -325,7 +329,8 @@ func (r *reader) slot(last *step, rest string) error {
 	_, used := r.now.cellOf[number]
 	c := r.now.cell(number)
 	if used {
-		last.holds = append(last.holds, Held{Cell: &c, Entries: [][2]Hex{{nil, row}}})
+		h := Held{Cell: &c, Entries: [][2]Hex{{nil, row}}, Name: "slot " + number, Value: r.now.input}
+		last.holds = append(last.holds, h)
 		return nil
 	}
 	if r.now.c.open.begins == nil {

@@ -31,6 +31,8 @@ type Vector struct {
 	Refused bool   `json:"refused,omitempty"`
 	Fault   string `json:"fault,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Words tell what is answered.
+	Words *Words `json:"-"`
 }
 
 // Frame is a frame and what it must be answered.
@@ -45,8 +47,8 @@ type Frame struct {
 	Effects Hex   `json:"effects"`
 	// Holds are states after the frame.
 	Holds []Held `json:"holds,omitempty"`
-	// Line is that of the frame's first op in its cases.txt, 0 where that is not known.
-	Line int `json:"-"`
+	// Lines are those of the ops in their cases.txt; 0: it has none.
+	Lines []int `json:"-"`
 }
 
 // Held is what a state must hold: of a slot by its cell, of a list or map by its owner.
@@ -55,6 +57,9 @@ type Held struct {
 	Owner   int      `json:"owner,omitempty"`
 	State   int      `json:"state,omitempty"`
 	Entries [][2]Hex `json:"entries"`
+	// Name and schemas are for people; Key is nil but of a map.
+	Name       string  `json:"-"`
+	Key, Value *Schema `json:"-"`
 }
 
 // Hex are bytes that are written in hex.

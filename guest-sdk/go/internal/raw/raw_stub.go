@@ -23,7 +23,7 @@ var Logged []LogLine
 // Log keeps the line in Logged.
 func Log(level uint32, line string) { Logged = append(Logged, LogLine{level, line}) }
 
-// Fail panics with a Failure.
+// Fail panics with a Failure: it must not return, and the player of cases takes the panic for the fault that it is.
 func Fail(message string) { panic(Failure{message}) }
 
 // Store is list and map states, natively.

@@ -60,14 +60,17 @@ impl Function {
         }
     }
 
-    /// An output by its name, "" being the main one.
-    fn output(&self, name: &str) -> Result<(u32, Schema), String> {
+    fn named_outputs(&self) -> &[Json] {
+        self.json.get("namedOutputs").list()
+    }
+
+    /// The number of an output by its name, "" being the main one.
+    fn output(&self, name: &str) -> Result<u32, String> {
         if name.is_empty() {
-            return Ok((0, if self.role == "encode" { message() } else { self.schema("output") }));
+            return Ok(0);
         }
-        let outputs = self.json.get("namedOutputs").list();
-        match outputs.iter().position(|o| o.get("name").text() == name) {
-            Some(i) => Ok((i as u32 + 1, Schema::of(outputs[i].get("schema")))),
+        match self.named_outputs().iter().position(|o| o.get("name").text() == name) {
+            Some(i) => Ok(i as u32 + 1),
             None => Err(format!("the function has no output {name}")),
         }
     }
@@ -85,6 +88,10 @@ pub(super) struct State {
 
 fn message() -> Schema {
     fixed("BYTES value, BYTES key")
+}
+
+fn request() -> Schema {
+    fixed("STRING method, STRING url, STRING headers, BYTES body")
 }
 
 fn fixed(text: &str) -> Schema {
@@ -107,6 +114,63 @@ pub(super) struct Case {
     pub(super) begins: HashMap<usize, Vec<u8>>,
     pub(super) cells: usize,
 }
+
+impl Case {
+    /// What an effect of a row has before it in a case, and the row's columns: of an output those that opening answers, or
+    /// those of the manifest. None where an effect has no row, or the function has no such output.
+    pub(super) fn row_of(&self, f: &Function, kind: u32, aux: u32) -> Option<(String, Schema)> {
+        let output = match (kind, aux) {
+            (raw::EFFECT_REQUEST, _) => return Some(("request".to_string(), request())),
+            (raw::EFFECT_EMIT, output) => output,
+            _ => return None,
+        };
+        let named = f.named_outputs().get(output.wrapping_sub(1) as usize);
+        let (word, declared) = match (output, named) {
+            (0, _) if f.role == "encode" => ("emit".to_string(), message()),
+            (0, _) => ("emit".to_string(), f.schema("output")),
+            (_, Some(o)) => (format!("emit {}", o.get("name").text()), Schema::of(o.get("schema"))),
+            (_, None) => return None,
+        };
+        let answered = self.answers.iter().find(|a| a.aux == output).and_then(|a| a.text.split_once(' '));
+        let answered = answered.and_then(|(_, columns)| Schema::of_line(columns).ok());
+        Some((word, answered.unwrap_or(declared)))
+    }
+
+    /// What came as a case has it behind =>.
+    pub(super) fn show(&self, f: &Function, kind: u32, aux: u32, payload: &[u8]) -> String {
+        if let Some((word, schema)) = self.row_of(f, kind, aux) {
+            return format!("{word} {}", schema.show(payload));
+        }
+        let of = |words: &[&str]| match words.get(aux as usize) {
+            Some(word) => word.to_string(),
+            None => format!("{aux}, which is none of {}", words.join(", ")),
+        };
+        let mut text = match kind {
+            raw::EFFECT_EMIT => {
+                format!("emit to output {aux}, and the function has {}, numbered from 0", f.named_outputs().len() + 1)
+            }
+            raw::EFFECT_SCHEMA => return format!("schema {aux} {:?}", String::from_utf8_lossy(payload)),
+            raw::EFFECT_SET_TIMER => format!("set-timer {}", of(DOMAINS)),
+            raw::EFFECT_DELETE_TIMER => format!("delete-timer {}", of(DOMAINS)),
+            raw::EFFECT_DECIDE => format!("decide {}", of(DECISIONS)),
+            raw::EFFECT_EVICT => format!("evict {aux}"),
+            raw::EFFECT_ASSIGN => "assign".to_string(),
+            raw::EFFECT_KEEP => "keep".to_string(),
+            raw::EFFECT_VISIT_KEYS => "visit-keys".to_string(),
+            raw::EFFECT_EVENT_TIME => "event-time".to_string(),
+            raw::EFFECT_WATERMARK => "watermark".to_string(),
+            _ => format!("an effect of kind {kind}, which no case has"),
+        };
+        for number in payload.chunks_exact(8) {
+            text += &format!(" {}", number.try_into().map_or(0, i64::from_le_bytes));
+        }
+        text
+    }
+}
+
+/// The domains of timers and the decisions of triggers, in the order of their numbers.
+const DOMAINS: &[&str] = &["event", "processing"];
+const DECISIONS: &[&str] = &["continue", "fire", "purge", "fire-and-purge"];
 
 /// An op.
 pub(super) struct Step {
@@ -150,6 +214,9 @@ pub(super) struct Held {
     pub(super) of: Holder,
     /// Keys are empty but of maps.
     pub(super) entries: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What it is called, the columns of a map's keys, and those of its rows.
+    pub(super) name: String,
+    pub(super) key: Schema,
     pub(super) schema: Schema,
 }
 
@@ -283,7 +350,7 @@ impl<'f> Reader<'f> {
     }
 
     fn case(&mut self) -> &mut Case {
-        self.cases.last_mut().expect("a line in a case")
+        self.cases.last_mut().expect("a line in a case") // `line` has seen to it; so it is below
     }
 
     fn f(&self) -> &'f Function {
@@ -486,19 +553,15 @@ impl<'f> Reader<'f> {
             "emit" => {
                 let (name, row) =
                     if rest.starts_with('{') { ("", rest) } else { rest.split_once(' ').ok_or("`emit` needs a row")? };
-                let (output, schema) = self.f().output(name)?;
-                e.aux = output;
-                let answered = self.case().answers.iter().find(|a| a.aux == output).map(|a| a.text.clone());
-                let schema = match answered.as_ref().and_then(|text| text.split_once(' ')) {
-                    Some((_, columns)) => Schema::of_line(columns)?,
-                    None => schema,
-                };
+                e.aux = self.f().output(name)?;
+                let f = self.f();
+                let (_, schema) = self.case().row_of(f, raw::EFFECT_EMIT, e.aux).ok_or("there is no such output")?;
                 e.payload = schema.encode(row)?;
                 raw::EFFECT_EMIT
             }
             "set-timer" | "delete-timer" => {
                 let (domain, time) = rest.split_once(' ').ok_or("a timer has a domain and a time")?;
-                e.aux = words(&["event", "processing"], domain)?;
+                e.aux = words(DOMAINS, domain)?;
                 e.payload = number::<i64>(time)?.to_le_bytes().to_vec();
                 if word == "set-timer" {
                     raw::EFFECT_SET_TIMER
@@ -507,7 +570,7 @@ impl<'f> Reader<'f> {
                 }
             }
             "decide" => {
-                e.aux = words(&["continue", "fire", "purge", "fire-and-purge"], rest)?;
+                e.aux = words(DECISIONS, rest)?;
                 raw::EFFECT_DECIDE
             }
             "assign" => {
@@ -527,7 +590,7 @@ impl<'f> Reader<'f> {
                 }
             }
             "request" => {
-                e.payload = fixed("STRING method, STRING url, STRING headers, BYTES body").encode(rest)?;
+                e.payload = request().encode(rest)?;
                 raw::EFFECT_REQUEST
             }
             "keep" => raw::EFFECT_KEEP,
@@ -569,8 +632,8 @@ impl<'f> Reader<'f> {
             entries.push((key, state.value.encode_json(&value)?));
             rest = behind.strip_prefix(',').unwrap_or(behind).trim_start();
         }
-        let schema = state.value.clone();
-        self.hold(Held { line, of, entries, schema })
+        let (key, schema) = (state.key.clone(), state.value.clone());
+        self.hold(Held { line, of, entries, name: format!("state {name}"), key, schema })
     }
 
     fn slot(&mut self, line: usize, rest: &str) -> Result<(), String> {
@@ -580,7 +643,8 @@ impl<'f> Reader<'f> {
         let used = self.now.cell_of.contains_key(slot);
         let cell = self.cell(slot.to_string());
         if used {
-            return self.hold(Held { line, of: Holder::Cell(cell), entries: vec![(Vec::new(), row)], schema });
+            let (name, entries) = (format!("slot {slot}"), vec![(Vec::new(), row)]);
+            return self.hold(Held { line, of: Holder::Cell(cell), entries, name, key: Schema::default(), schema });
         }
         self.case().begins.insert(cell, row);
         Ok(())

@@ -34,7 +34,8 @@ pub use crate::native::logged;
 
 use crate::guest::{Entry, Guest};
 
-/// Plays cases: `run(FUNCTIONS, include_str!("../cases.txt"))`. It panics with all that is not as the cases say.
+/// Plays cases: `run(FUNCTIONS, include_str!("../cases.txt"))`. It panics with all that is not as the cases say, which is
+/// how a test fails.
 pub fn run(functions: &'static [Entry], cases: &str) {
     let manifest = json::parse(&manifest(functions)).expect("the manifest is JSON");
     let known = case::Function::all(&manifest);

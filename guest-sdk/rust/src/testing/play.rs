@@ -111,7 +111,7 @@ impl Player<'_> {
     /// Performs a frame; the effects and the frame as it is then, or the message of a failure.
     fn call(&mut self, frame: Vec<u8>) -> Result<(Vec<Came>, Vec<u8>), String> {
         let function = self.case.function as u32;
-        let base = self.guest.room(frame.len()).expect("room for the frame");
+        let base = self.guest.room(frame.len()).expect("room for the frame"); // else the test ends here
         let guest = &mut self.guest;
         // SAFETY: the room is as large; what is there is a frame.
         let answer = catch_unwind(AssertUnwindSafe(|| unsafe {
@@ -203,7 +203,9 @@ impl Player<'_> {
         for (c, w) in came.iter().zip(wanted) {
             // Equal rows have equal bytes: this is what the host relies on.
             if (c.kind, c.aux, &c.payload) != (w.kind, w.aux, &w.payload) {
-                self.wrong.push(format!("{what}: want {}, got {}", w.text, self.show(c)));
+                let row = self.case.row_of(self.f, w.kind, w.aux).filter(|_| (c.kind, c.aux) == (w.kind, w.aux));
+                let columns = row.map_or(String::new(), |(_, schema)| schema.difference(&w.payload, &c.payload));
+                self.wrong.push(format!("{what}: want {}, got {}{columns}", w.text, self.show(c)));
             }
         }
         for c in came.iter().skip(wanted.len()) {
@@ -215,12 +217,7 @@ impl Player<'_> {
     }
 
     fn show(&self, e: &Came) -> String {
-        match e.kind {
-            raw::EFFECT_EMIT if e.aux == 0 && !self.f.schema("output").fields.is_empty() => {
-                format!("emit {} ({:02x?})", self.f.schema("output").show(&e.payload), e.payload)
-            }
-            _ => format!("an effect of kind {}, aux {}, {:02x?}", e.kind, e.aux, e.payload),
-        }
+        self.case.show(self.f, e.kind, e.aux, &e.payload)
     }
 
     fn held(&mut self, h: &Held) {
@@ -229,8 +226,17 @@ impl Player<'_> {
             Holder::Entries(owner, state) => native::entries(owner, *state as u32),
         };
         if got != h.entries {
-            let show = |list: &[(Vec<u8>, Vec<u8>)]| list.iter().map(|(_, v)| h.schema.show(v)).collect::<Vec<_>>().join(", ");
-            self.wrong.push(format!("line {}: the state holds [{}], want [{}]", h.line, show(&got), show(&h.entries)));
+            let one = |(key, value): &(Vec<u8>, Vec<u8>)| match h.key.fields.is_empty() {
+                true => h.schema.show(value),
+                false => format!("{}: {}", h.key.show(key), h.schema.show(value)),
+            };
+            let show = |list: &[_]| list.iter().map(one).collect::<Vec<_>>().join(", ");
+            let columns = match (&got[..], &h.entries[..]) {
+                ([(_, got)], [(_, want)]) => h.schema.difference(want, got),
+                _ => String::new(),
+            };
+            let text = format!("line {}: {} holds [{}], want [{}]{columns}", h.line, h.name, show(&got), show(&h.entries));
+            self.wrong.push(text);
         }
     }
 }

@@ -73,12 +73,34 @@ impl Schema {
         if row.len() < self.fixed_bytes() {
             return format!("{} bytes, fewer than its columns have", row.len());
         }
-        let field = |(i, (name, kind)): (usize, &(String, String))| match row[(i + 8) / 8] & 1 << (i % 8) {
-            0 => Some(format!("\"{name}\": {}", show_field(row, self.first_field() + 8 * i, kind))),
-            _ => None,
-        };
+        let field = |(i, (name, _)): (usize, &(String, _))| self.value(row, i).map(|v| format!("\"{name}\": {v}"));
         let fields: Vec<String> = self.fields.iter().enumerate().filter_map(field).collect();
         format!("{{{}}}", fields.join(", "))
+    }
+
+    /// A column's value as JSON; None for NULL.
+    fn value(&self, row: &[u8], i: usize) -> Option<String> {
+        match row[(i + 8) / 8] & 1 << (i % 8) {
+            0 => Some(show_field(row, self.first_field() + 8 * i, &self.fields[i].1)),
+            _ => None,
+        }
+    }
+
+    /// The columns in which two rows differ, for the end of a message.
+    pub(super) fn difference(&self, want: &[u8], got: &[u8]) -> String {
+        if want.len() < self.fixed_bytes() || got.len() < self.fixed_bytes() {
+            return String::new();
+        }
+        let null = || "null".to_string();
+        let column = |(i, (name, _)): (usize, &(String, _))| {
+            let (want, got) = (self.value(want, i).unwrap_or_else(null), self.value(got, i).unwrap_or_else(null));
+            (want != got).then(|| format!("column {name} is {got}, not {want}"))
+        };
+        let columns: Vec<String> = self.fields.iter().enumerate().filter_map(column).collect();
+        match columns.is_empty() {
+            true => format!(": the values are alike, the bytes are not: {got:02x?} instead of {want:02x?}"),
+            false => format!(": {}", columns.join(", ")),
+        }
     }
 }
 
@@ -117,8 +139,20 @@ fn append(row: &mut Vec<u8>, at: usize, value: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn to_base64(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0u32, |bits, b| bits << 8 | *b as u32) << (8 * (3 - three.len()));
+        for digit in 0..4 {
+            text.push(if digit > three.len() { '=' } else { DIGITS[(bits >> (18 - 6 * digit) & 63) as usize] as char });
+        }
+    }
+    text
+}
+
 fn from_base64(text: &str) -> Result<Vec<u8>, String> {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bytes, mut bits, mut count) = (Vec::new(), 0u32, 0);
     for b in text.trim_end_matches('=').bytes() {
         let digit = DIGITS.iter().position(|d| *d == b).ok_or_else(|| format!("{text} is not base64"))?;
@@ -145,6 +179,7 @@ fn show_field(row: &[u8], at: usize, kind: &str) -> String {
                 _ => ((bits >> 32) as usize, bits as u32 as usize),
             };
             match row.get(from..from + length) {
+                Some(value) if kind == "BYTES" => format!("{:?}", to_base64(value)),
                 Some(value) => format!("{:?}", String::from_utf8_lossy(value)),
                 None => "(beyond the row)".to_string(),
             }

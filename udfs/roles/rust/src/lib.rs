@@ -47,6 +47,7 @@ module! {
     "words" => Decode(records::Words),
     "written" => Encode(records::Written),
     "present" => Filter(records::Present),
+    "longest" => Aggregate(windows::Longest),
 }
 
 #[test]

@@ -11,6 +11,11 @@ schema! {
         before: BigInt,
         windows: BigInt,
     }
+    pub struct Names {
+        first: String,
+        n: BigInt,
+        longest: String,
+    }
     pub struct Describes {
         start: BigInt,
         end: BigInt,
@@ -52,6 +57,8 @@ function! {
     pub struct Total;
     /// the payment with the larger amount
     pub struct Largest;
+    /// the first user, the longest name, and how many there were
+    pub struct Longest;
     /// what is in a window, and how often it fired
     pub struct Content: states(ContentStates);
     /// a result with its window
@@ -74,6 +81,40 @@ impl Aggregate for Total {
     }
 
     fn result(&self, acc: Row<Number>, out: &mut RowMut<Number>) {
+        out.copy(acc);
+    }
+}
+
+impl Longest {
+    fn include(acc: &mut RowMut<Names>, first: Option<&str>, n: i64, longest: &str) {
+        if acc.is_null(Names::first) {
+            acc.put(Names::first, first);
+        }
+        acc.set(Names::n, acc.value(Names::n) + n);
+        if longest.len() > acc.value(Names::longest).len() {
+            acc.set(Names::longest, longest);
+        }
+    }
+}
+
+impl Aggregate for Longest {
+    type Input = Payment;
+    type Accumulator = Names;
+    type Output = Names;
+
+    fn create(&self, acc: &mut RowMut<Names>) {
+        acc.set_null(Names::first);
+    }
+
+    fn add(&self, acc: &mut RowMut<Names>, payment: Row<Payment>) {
+        Longest::include(acc, payment.get(Payment::user), 1, payment.value(Payment::user));
+    }
+
+    fn merge(&self, acc: &mut RowMut<Names>, other: Row<Names>) {
+        Longest::include(acc, other.get(Names::first), other.value(Names::n), other.value(Names::longest));
+    }
+
+    fn result(&self, acc: Row<Names>, out: &mut RowMut<Names>) {
         out.copy(acc);
     }
 }

@@ -1,0 +1,44 @@
+/* Functions that ask for what is not there, for native_test.go. */
+#include "wasmstream.h"
+
+typedef struct { ws_header header; ws_bigint n; } number;
+
+static void evictor_evict(ws_op *o) {
+  if (ws_is_after(o)) ws_evict(o, ws_count(o));
+  ws_element(o, 7);
+}
+WS_EVICTOR(evictor)
+
+static void process_on_record(ws_op *o, const number *in) {
+  switch (ws_get(in, n)) {
+    case 0: (void)ws_state(o, 1, number); break;
+    case 1: (void)ws_edit(o, 2, number); break;
+    case 2: (void)ws_replace(o, 1, number); break;
+    default: ws_clear(o, 1234567890);
+  }
+}
+static void process_on_timer(ws_op *o) { (void)o; }
+WS_PROCESS(process, number)
+
+static ws_decision trigger_on_element(ws_op *o, const ws_header *in) { (void)o, (void)in; return WS_CONTINUE; }
+static ws_decision trigger_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+static ws_decision trigger_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+static void trigger_on_merge(ws_op *o) { (void)ws_merged(o, 2, 0, number); }
+static void trigger_clear(ws_op *o) { (void)o; }
+WS_TRIGGER(trigger, ws_header)
+
+/* An accumulator for the other macro, both ways. */
+static void fixed_create(number *after) { (void)after; }
+static void fixed_add(const number *acc, const number *in, number *after) { (void)acc, (void)in, (void)after; }
+static void fixed_merge(const number *acc, const number *other, number *after) { (void)acc, (void)other, (void)after; }
+static void fixed_result(const number *acc, number *out) { (void)acc, (void)out; }
+WS_AGGREGATE_OF_TEXTS(fixed, number, number, number)
+
+typedef struct { ws_header header; ws_string text; } text;
+static void texts_create(text *acc) { (void)acc; }
+static void texts_add(text *acc, const number *in) { (void)acc, (void)in; }
+static void texts_merge(text *acc, const text *other) { (void)acc, (void)other; }
+static void texts_result(const text *acc, number *out) { (void)acc, (void)out; }
+WS_AGGREGATE(texts, number, text, number)
+
+WS_MODULE(WS_FUNCTION(0, evictor) WS_FUNCTION(1, process) WS_FUNCTION(2, trigger) WS_FUNCTION(3, fixed) WS_FUNCTION(4, texts))
