@@ -93,7 +93,9 @@ func (g *guest) create(r state.Ref) error {
 }
 
 func (g *guest) add(r state.Ref, row stream.Row, t stream.EventTime) error {
-	g.originals.keep(g.caller.Len(), left, row)
+	if g.originals != nil {
+		g.originals.keep(g.caller.Len(), left, row)
+	}
 	g.caller.Add(abi.OpAdd, g.group(r, false), g.caller.Row(g.input, row), nil)
 	g.times = append(g.times, t)
 	g.dirty = true

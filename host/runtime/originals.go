@@ -8,7 +8,7 @@ import (
 
 // originals are the records that the ops of a frame are about, as they came to the step:
 // the frame has what the function declares of them. They are kept for dead letters; where
-// there are none, it is nil and keeps nothing.
+// there are none, it is nil.
 type originals struct {
 	faults  *faults
 	sides   [2]*stream.Schema
@@ -52,7 +52,7 @@ func columnsBefore(n int) []int {
 // keep keeps the record of an op that is added next. One that is not behind the last
 // one begins a new frame.
 func (o *originals) keep(op int, s side, row stream.Row) {
-	if o == nil || row == nil {
+	if row == nil {
 		return
 	}
 	if n := len(o.list); n > 0 && o.list[n-1].op >= op {
@@ -91,8 +91,10 @@ func (o *originals) show(x *failure, op int) {
 // the key.
 func (o *windowOperator) showAssigned(x *failure, s side, b *stream.Batch, n int) {
 	k := o.phases.assigner.originals
-	o.faults.came(b, n)
-	k.keep(0, s, b.Row(n))
-	k.show(x, 0)
+	if k != nil {
+		o.faults.came(b, n)
+		k.keep(0, s, b.Row(n))
+		k.show(x, 0)
+	}
 	x.key = o.shownKey.Show(o.sides[s].key.AppendTo(nil, b.Row(n), stream.Insert))
 }

@@ -100,7 +100,9 @@ func (o *processOperator) element(s *processSide, row stream.Row, t stream.Event
 		}
 		ref = o.backend.Entry(hash, key, state.Namespace{}) // the other was good until the frame's end
 	}
-	o.originals.keep(o.caller.Len(), s.side, row)
+	if o.originals != nil {
+		o.originals.keep(o.caller.Len(), s.side, row)
+	}
 	return o.ask(processOp{s.kind, ref, t}, o.caller.Row(s.input, row), int64(t), 0)
 }
 
@@ -165,7 +167,9 @@ func (o *processOperator) perform() error {
 func (o *processOperator) broadcast(s *processSide, row stream.Row, t stream.EventTime) error {
 	o.record = s.input.AppendTo(o.record[:0], row, stream.Insert)
 	o.context = guests.Context{Time: int64(t), Watermark: int64(o.now), Clock: int64(o.clock), Key: guests.NoRow(), Second: guests.NoRow()}
-	o.originals.keep(o.caller.Len(), s.side, row)
+	if o.originals != nil {
+		o.originals.keep(o.caller.Len(), s.side, row)
+	}
 	o.caller.Add(s.kind, guests.NoGroup, o.caller.WholeRow(o.record), &o.context)
 	o.add(processOp{kind: s.kind, time: t})
 	if err := o.perform(); err != nil || !o.visiting {

@@ -116,7 +116,9 @@ func (g *reducer) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 			return err
 		}
 	}
-	g.originals.keep(g.caller.Len(), left, row)
+	if g.originals != nil {
+		g.originals.keep(g.caller.Len(), left, row)
+	}
 	g.reduce(r, g.caller.Row(g.input, row), t)
 	return g.completeIfDue()
 }

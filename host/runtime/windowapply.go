@@ -218,8 +218,10 @@ func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
 		}
 		ctx.Key = p.caller.WholeRow(p.buf)
 	}
-	p.originals[left].keep(p.caller.Len(), left, l)
-	p.originals[right].keep(p.caller.Len(), right, r)
+	if p.faults.out != nil {
+		p.originals[left].keep(p.caller.Len(), left, l)
+		p.originals[right].keep(p.caller.Len(), right, r)
+	}
 	row := p.inputs.row(p.caller, left, l)
 	ctx.Second = p.inputs.row(p.caller, right, r)
 	p.add(abi.OpOnPair, guests.NoGroup, row, &ctx, at)

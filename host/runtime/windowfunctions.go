@@ -277,7 +277,9 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 	kind, in := abi.OpOnElement, guests.NoRow()
 	switch e.Question {
 	case window.AboutRecord:
-		t.originals.keep(t.caller.Len(), s, row)
+		if t.originals != nil {
+			t.originals.keep(t.caller.Len(), s, row)
+		}
 		in = t.inputs.row(t.caller, s, row)
 	case window.AboutTimer:
 		ctx.Time, kind = e.Time, abi.OpOnEventTime
