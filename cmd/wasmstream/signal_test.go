@@ -215,7 +215,7 @@ func signalledAt(t *testing.T, folder string, delays []time.Duration, s syscall.
 func TestSlowFunctionsDoNotHoldUpTheEnd(t *testing.T) {
 	folder := sandboxed(t)
 	write(t, filepath.Join(folder, "in.ndjson"), strings.Repeat(`{"k":1,"n":13}`+"\n", 20_000))
-	write(t, filepath.Join(folder, "job.yaml"), greedyJob("", "{from: in, map: {wasm: greedy.burn, with: {n: 4000000}}}"))
+	write(t, filepath.Join(folder, "job.yaml"), greedyJob("limits: {fuel: 1000000000, fuel-per-op: 1000000000}\n", "{from: in, map: {wasm: greedy.burn, with: {n: 30000000}}}"))
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	cmd := command(ctx, folder, "run", "job.yaml")

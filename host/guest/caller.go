@@ -182,12 +182,12 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	if o.FrameBytesMax == 0 {
 		o.FrameBytesMax = frameBytesMaxDefault
 	}
-	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
+	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role), opsMax: o.OpsMax}
 	c.framed, _ = role.(Framed)
+	c.fueled, _ = instance.(Fueled)
 	c.limited, _ = role.(Limited)
 	if !o.Written {
-		c.stride, c.opsMax = strideOf(o.Slots), o.OpsMax
-		c.fueled, _ = instance.(Fueled)
+		c.stride = strideOf(o.Slots)
 	}
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
 	c.outputs, c.slots = checkers(o.Outputs), checkers(o.Slots)

@@ -222,8 +222,13 @@ func (f *frame) fillContext(c *Caller, b []byte, x *Context, rows uint32) {
 	copy(b[at:], whole[:x.bytes])
 	list := b[at+uint32(x.bytes):]
 	if x.list.merged {
+		slots := uint32(len(c.options.Slots))
 		for i, g := range c.merged[x.list.from:x.list.to] {
-			le.PutUint32(list[4*i:], f.slotOf[g].place*uint32(len(c.options.Slots)))
+			slot := uint32(abi.NoSlot)
+			if slots > 0 {
+				slot = f.slotOf[g].place * slots
+			}
+			le.PutUint32(list[4*i:], slot)
 		}
 		return
 	}

@@ -55,15 +55,20 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 		o.phases.assigner = a
 	}
 	if f := fns.Trigger; f != nil {
-		t := &trigger{function: f, withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls}, slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...)}
-		t.originals = o.faults.originals(sides...)
-		t.cell, t.fault = triggerCell, o.faultOf(f, &t.caller, func(op int, x *failure) {
-			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
+		t := &trigger{
+			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls},
+			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
+		}
+		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
+			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement && t.originals != nil {
 				t.originals.show(x, op)
 			}
 			x.key = o.shownKey.Show(o.keyOfQuestion(len(t.answers) - 1))
 		})
-		if t.caller, err = b.caller(f, t); err != nil {
+		if t.instance, err = b.instance(f); err != nil {
+			return err
+		}
+		if t.caller, err = b.callerIn(t.instance, f, guests.Options{Written: t.timed}, t); err != nil {
 			return err
 		}
 		o.phases.trigger = t
@@ -92,42 +97,24 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job.Function, op abi.OpKind, in ...*stream.Schema) (*windowFunction, error) {
 	w := &windowFunction{
 		emitter:       emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
+		windowStates:  windowStatesOf(f),
 		withoutTimers: withoutTimers{o.limit},
 		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
-		groups: map[uint32]state.Ref{}, windows: map[state.Ref]uint32{}, over: map[uint32]bool{},
+		groups: map[uint32]state.Ref{}, inFrame: map[state.Ref]uint32{}, over: map[uint32]bool{},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
 	o.outs = append(o.outs, w.outs[1:]...)
 	w.outs = o.withFailed(w.outs)
-	w.ofKey, w.ofWin = statesOf(f, abi.ScopeKey), statesOf(f, abi.ScopeWindow)
-	w.ofKey.backend, w.ofKey.cell = o.backend, keyStatesCell
-	w.ofWin.backend, w.ofWin.cell = o.backend, windowStatesCell
-	var next [2]int
-	for _, st := range f.States {
-		at := 0
-		if st.Scope == abi.ScopeKey {
-			at = 1
-		}
-		w.scopes = append(w.scopes, slotScope{at == 1, next[at]})
-		next[at]++
+	instance, err := b.instance(f)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	w.caller, err = b.caller(f, w)
+	if err := w.keepIn(o.backend, o.limit, [stateScopes]state.Cell{windowStatesCell, keyStatesCell}, applyParts, instance, f, w.subject); err != nil {
+		return nil, err
+	}
+	w.once, w.split = w.readsOnce(), w.counts[ofKey].slots > 0 && w.counts[ofWindow].slots > 0
+	w.caller, err = b.callerIn(instance, f, guests.Options{Written: w.timed}, w)
 	return w, err
-}
-
-// statesOf lays out the states of one scope.
-func statesOf(f *job.Function, scope string) slots {
-	if f == nil {
-		return slots{}
-	}
-	var schemas []*stream.Schema
-	for _, st := range f.States {
-		if st.Scope == scope {
-			schemas = append(schemas, st.Value)
-		}
-	}
-	return newSlots(schemas)
 }
 
 // functionOutputs are the outputs of a function that a step puts out: its main one, and

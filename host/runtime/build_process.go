@@ -48,17 +48,12 @@ func (b *builder) process(s *job.Step, n *node, stats *StepStats) (operator, *ke
 	o.chains.limit = s.Limits.TimerCalls
 	o.states.Bound(callsLimit{o.limit})
 	o.processSides(s)
-	instance, err := b.config.Guest(f)
+	instance, err := b.instance(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.job.guests = append(b.job.guests, instance)
-	caller, ok := instance.(callsStates)
-	switch {
-	case ok:
-		caller.CallStates(o.states)
-	case len(f.Slots()) < len(f.States):
-		return nil, nil, fmt.Errorf("function %s has list, map or broadcast states, and its instance cannot call for them", f.Name)
+	if err := answerCalls(instance, f, o.states); err != nil {
+		return nil, nil, err
 	}
 	if o.caller, err = b.callerIn(instance, f, guests.Options{Written: writesSlots(f)}, processRole{o}); err != nil {
 		return nil, nil, err
@@ -69,6 +64,18 @@ func (b *builder) process(s *job.Step, n *node, stats *StepStats) (operator, *ke
 // callsStates is an instance whose module may call the host for states.
 type callsStates interface {
 	CallStates(sandbox.StateCalls)
+}
+
+// answerCalls has states answer the calls of a function's instance.
+func answerCalls(instance Guest, f *job.Function, states *process.States) error {
+	caller, ok := instance.(callsStates)
+	switch {
+	case ok:
+		caller.CallStates(states)
+	case len(f.Slots()) < len(f.States):
+		return fmt.Errorf("function %s has list, map or broadcast states, and its instance cannot call for them", f.Name)
+	}
+	return nil
 }
 
 // processSides sets what the operator knows of its inputs.
@@ -102,7 +109,7 @@ func processStates(f *job.Function) []process.State {
 	for i := range f.States {
 		s := &f.States[i]
 		list[i] = process.State{
-			InSlot: s.InSlot, Key: s.Key, Value: s.Value, Shared: s.Scope == abi.ScopeBroadcast,
+			InSlot: s.InSlot, Key: s.Key, Value: s.Value, Shared: s.Scope == abi.ScopeBroadcast, Window: s.Scope == abi.ScopeWindow,
 			TTL: process.TTL{Millis: s.TTL, OnRead: s.OnRead, Once: s.SeenOnce},
 		}
 	}

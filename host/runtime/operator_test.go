@@ -80,3 +80,50 @@ func TestBufferTimeout(t *testing.T) {
 		t.Fatalf("%d rows were handled, not %d", op.rowsSeen, want)
 	}
 }
+
+// restless is an operator that is never done with a watermark or timers, and puts
+// nothing out; at its third call the job stops.
+type restless struct {
+	patient
+	sched *scheduler
+	calls int
+}
+
+func (o *restless) call() (bool, error) {
+	if o.calls++; o.calls == 3 {
+		o.sched.stop(nil)
+	}
+	return false, nil
+}
+
+func (o *restless) advance(stream.EventTime) (bool, error) { return o.call() }
+func (o *restless) tick(stream.ProcTime) (bool, error)     { return o.call() }
+
+// TestStoppingTask: a task whose job stops ends within the batch at hand, whatever it
+// has to do.
+func TestStoppingTask(t *testing.T) {
+	for name, begin := range map[string]func(*operatorTask, *stream.Batch){
+		"a watermark": func(_ *operatorTask, b *stream.Batch) { b.Mark(stream.MarkWatermark, 5) },
+		"a timer":     func(task *operatorTask, _ *stream.Batch) { task.moveClock(5) },
+	} {
+		clock, op := &stillClock{}, &restless{}
+		op.sched = newScheduler(clock)
+		task := &operatorTask{node: op.sched.add("", 0, nil, false), op: op, check: &checkpoints{}, flush: flushTimer{clock: clock}, scripted: true}
+		p := newPipe(func() *stream.Batch { return new(stream.Batch) })
+		p.producer, p.consumer = &node{}, &node{}
+		p.producer.state.Store(running)
+		p.consumer.state.Store(running)
+		task.node.state.Store(running)
+		task.in.connect(p, left, 0)
+		b, _ := p.take()
+		b.Reset()
+		begin(task, b)
+		p.send(b)
+		if _, err := task.step(); err != nil || op.calls != 3 {
+			t.Errorf("%s: %d calls, and the third stopped the job; %v", name, op.calls, err)
+		}
+		if _, err := task.step(); err != nil || op.calls != 3 {
+			t.Errorf("%s: a stopped task goes on; %v", name, err)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (o *windowOperator) ask() error {
 	if o.phases.trigger == nil {
 		return nil
 	}
-	return o.phases.trigger.caller.Perform()
+	return o.phases.trigger.perform()
 }
 
 // decideRow asks the core about one record and notes what it says.
@@ -269,9 +269,7 @@ func (o *windowOperator) note(i, nth int, row stream.Row, t stream.EventTime) er
 				continue
 			}
 		case window.Unite:
-			if p.trigger.count > 0 {
-				p.trigger.caller.Merged(uint32(o.ref(e.From)))
-			}
+			p.trigger.unite(o.ref(e.From))
 			continue
 		case window.Ask:
 			a.question, a.purges = e.Question, e.Purges

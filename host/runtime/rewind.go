@@ -178,6 +178,14 @@ func (u *undoing) Clear(r state.Ref, c state.Cell) {
 	u.Backend.Clear(r, c)
 }
 
+// Discard implements state.Backend. What is noted must stay until it is taken back or not:
+// entries that hold nothing go with the next Release.
+func (u *undoing) Discard(r state.Ref) {
+	if !u.on {
+		u.Backend.Discard(r)
+	}
+}
+
 // undo takes the changes back, the last one first.
 func (u *undoing) undo() {
 	end := len(u.old)

@@ -368,6 +368,9 @@ func (o *windowOperator) complete() (bool, error) {
 	err := o.contents.complete()
 	o.known = false
 	o.backend.Release()
+	if o.limit != nil {
+		o.limit.settle()
+	}
 	return true, err
 }
 

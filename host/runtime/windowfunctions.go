@@ -6,6 +6,7 @@ import (
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -161,11 +162,17 @@ func (a *assigner) of(i int) ([]window.Window, bool) {
 // trigger is a trigger that is a function. Its questions are gathered, asked in
 // frames, and the answers taken one by one.
 type trigger struct {
-	slots
+	windowStates
 	withoutTimers
-	caller *guests.Caller
-	inputs functionInputs
-	fault  func(op int, err error) error
+	backend  state.Backend
+	caller   *guests.Caller
+	instance Guest
+	inputs   functionInputs
+	fault    func(op int, err error) error
+
+	clock   stream.ProcTime    // of what is pending
+	unions  unions             // the windows that pending ops are about the merging of
+	inFrame map[state.Ref]bool // windows that pending ops are about; nil: it does not matter
 
 	function *job.Function
 	chains   chains
@@ -204,6 +211,16 @@ const (
 	decidesPurge = 2
 )
 
+// keep says where its states are kept.
+func (t *trigger) keep(backend state.Backend) error {
+	t.backend = backend
+	err := t.keepIn(backend, t.stateLimit, [stateScopes]state.Cell{ofWindow: triggerCell}, triggerParts, t.instance, t.function, t.subject)
+	if t.readsOnce() {
+		t.inFrame = map[state.Ref]bool{}
+	}
+	return err
+}
+
 func (t *trigger) Load(dst []byte, group uint32, i int) []byte {
 	return t.load(dst, state.Ref(group), i)
 }
@@ -213,12 +230,26 @@ func (t *trigger) Store(group uint32, i int, row stream.Row) error {
 	return nil
 }
 
-func (t *trigger) Take(_ int, e abi.Effect) error {
-	if e.Kind == abi.EffectDecide {
-		t.decision = e.Aux
-		return nil
+// subject is what host calls of an op of the present frame work on.
+func (t *trigger) subject(op uint32) (process.Subject, bool) {
+	i, ok := t.opOf(op)
+	if !ok {
+		return process.Subject{}, false
 	}
-	t.wishes = append(t.wishes, timerWish{guests.Int64(e.Payload, 0), state.Domain(e.Aux), e.Kind == abi.EffectDeleteTimer})
+	_, group := t.caller.Op(i)
+	return process.Subject{Window: state.Ref(group), Keyed: true, Merged: t.unions.of(i)}, true
+}
+
+func (t *trigger) Take(_ int, e abi.Effect) error {
+	switch e.Kind {
+	case abi.EffectDecide:
+		t.decision = e.Aux
+	case abi.EffectTouch:
+		group, slot := t.caller.Slot(e.Aux)
+		t.touch(state.Ref(group), slot)
+	default:
+		t.wishes = append(t.wishes, timerWish{guests.Int64(e.Payload, 0), state.Domain(e.Aux), e.Kind == abi.EffectDeleteTimer})
+	}
 	return nil
 }
 
@@ -267,13 +298,22 @@ func (t *trigger) next() (wishes []timerWish, decision uint32, sound bool, err e
 	return t.wishes[from:a.wishes], a.decision, !a.faulty, nil
 }
 
+// unite says that a window is merged into the one that the next question is about.
+func (t *trigger) unite(from state.Ref) {
+	t.unions.windows = append(t.unions.windows, from)
+}
+
 // question adds what the core asks. Row and time are of the record that led to it;
 // there is none of a timer.
 func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row, at stream.EventTime, now window.Now) error {
+	if err := t.enter(r); err != nil {
+		return err
+	}
 	ctx := guests.Context{
 		Time: int64(at), Watermark: int64(now.Watermark), Clock: int64(now.Clock),
 		Start: e.Window.Start, End: e.Window.End, Second: guests.NoRow(),
 	}
+	t.clock = now.Clock
 	kind, in := abi.OpOnElement, guests.NoRow()
 	switch e.Question {
 	case window.AboutRecord:
@@ -288,19 +328,55 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 		}
 	case window.AboutMerge:
 		kind = abi.OpOnMerge
+		for _, from := range t.unions.pending() {
+			t.caller.Merged(uint32(from))
+		}
+		t.unions.add(t.caller.Len())
 	case window.AboutEnd:
 		kind = abi.OpClear
 	}
 	ctx.Key = t.inputs.keyRow(t.caller, t.backend.Key(r))
 	group := guests.NoGroup
-	if t.count > 0 {
+	if t.has() {
 		group = uint32(r)
 	}
 	t.caller.Add(kind, group, in, &ctx)
 	if t.caller.Due() {
-		return t.caller.Perform()
+		return t.perform()
 	}
 	return nil
+}
+
+// enter comes before an op about a window, and about those that are merged into it.
+func (t *trigger) enter(r state.Ref) error {
+	if t.inFrame == nil {
+		return nil
+	}
+	merged := t.unions.pending()
+	if t.inFrame[r] || slices.ContainsFunc(merged, func(from state.Ref) bool { return t.inFrame[from] }) {
+		// A read in the frame may remove what this one would see.
+		merged = slices.Clone(merged)
+		if err := t.perform(); err != nil {
+			return err
+		}
+		t.unions.windows = append(t.unions.windows, merged...)
+	}
+	t.inFrame[r] = true
+	for _, from := range merged {
+		t.inFrame[from] = true
+	}
+	return nil
+}
+
+// perform has what is pending answered.
+func (t *trigger) perform() error {
+	ops := t.caller.Len()
+	t.setClock(t.clock)
+	err := t.caller.Perform()
+	t.sweep(ops)
+	t.unions.reset()
+	clear(t.inFrame)
+	return err
 }
 
 // evictor is an evictor that is a function.

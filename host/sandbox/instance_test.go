@@ -194,6 +194,34 @@ func TestMemoryGrowsInsideCalls(t *testing.T) {
 	})
 }
 
+// TestMemoryOfOneInstance: an instance may have less memory than others of its module, and
+// one that has too little for the module to begin with there is not.
+func TestMemoryOfOneInstance(t *testing.T) {
+	for name, allocate := range map[string]experimental.MemoryAllocatorFunc{
+		"reserved": allocateMemory, "moving": func(uint64, uint64) experimental.LinearMemory { return &heapMemory{} },
+	} {
+		b := guestThat(code(growing, growing, growing, i32(framePointer)), code(effectsAt(effectsPointer, 16)))
+		b.pages = []uint32{2, 60_000}
+		m := load(t, Options{MemoryPagesMax: 100}, b.bytes())
+		m.allocate = allocate
+		for pages, want := range map[uint32]int{0: 5, 2: 2, 4: 4, 1000: 5} {
+			g, err := m.Instantiate(context.Background(), InstanceOptions{MemoryPagesMax: pages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (&guest{Instance: g}).run(16); err != nil || g.MemoryBytes() != want*pageBytes {
+				t.Errorf("%s, at most %d pages: %d bytes, want %d pages; %v", name, pages, g.MemoryBytes(), want, err)
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := m.Instantiate(context.Background(), InstanceOptions{MemoryPagesMax: 1}); err == nil || !strings.Contains(err.Error(), "needs 128 KiB of memory at least, and an instance may have 64: limits: {memory: …}") {
+			t.Errorf("%s, too little to begin: %v", name, err)
+		}
+	}
+}
+
 func checkGrowing(t *testing.T, allocate experimental.MemoryAllocatorFunc) {
 	// The frame ends in the page that In adds; Call adds another and answers from it.
 	in := code(growing, i32(pageBytes-8))

@@ -65,13 +65,22 @@ pub struct Column<S, T> {
     kind: PhantomData<fn() -> (S, T)>,
 }
 
-impl<S, T> Clone for Column<S, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
+/// Handles are copied, whatever they are of: a derived Clone would ask that of their schemas, too.
+macro_rules! copied {
+    ($name:ident < $($parameter:ident),* >) => {
+        impl<$($parameter),*> Clone for $name<$($parameter),*> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<$($parameter),*> Copy for $name<$($parameter),*> {}
+    };
 }
 
-impl<S, T> Copy for Column<S, T> {}
+pub(crate) use copied;
+
+copied! { Column<S, T> }
 
 impl<S, T> Column<S, T> {
     /// The column at a position among so many.

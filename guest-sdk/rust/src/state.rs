@@ -1,6 +1,6 @@
 //! States: declared by `states!`, reached by their handles through an op's context.
 
-use crate::schema::{rows, Field, Layout, Rows, Schema};
+use crate::schema::{copied, rows, Field, Layout, Rows, Schema};
 use std::marker::PhantomData;
 
 /// What the manifest says of a state.
@@ -74,13 +74,7 @@ macro_rules! handles {
             of: PhantomData<fn() -> ($($parameter,)*)>,
         }
 
-        impl<$($parameter),*> Clone for $name<$($parameter),*> {
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-
-        impl<$($parameter),*> Copy for $name<$($parameter),*> {}
+        copied! { $name<$($parameter),*> }
 
         impl<$($parameter: Schema),*> $name<$($parameter),*> {
             #[doc(hidden)]
@@ -192,13 +186,7 @@ pub struct Output<S> {
     of: PhantomData<fn() -> S>,
 }
 
-impl<S> Clone for Output<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for Output<S> {}
+copied! { Output<S> }
 
 impl<S: Schema> Output<S> {
     #[doc(hidden)]

@@ -40,16 +40,23 @@ static void at_end_clear(ws_op *o) {
 WS_TRIGGER(at_end, record)
 
 /* counted: fires at every so many records, and never at the window's end. The record is counted before it is refused: that
- * must be undone. Its timer, one before the window's end, fails. */
+ * must be undone, in the list of records, too. Its timer, one before the window's end, fails. */
 static int64_t most;
 static void counted_open(ws_op *o, const width *p) { (void)o; most = ws_get(p, size); }
 static ws_decision counted_on_element(ws_op *o, const record *in) {
   record *seen = ws_edit(o, 0, record);
   ws_set(seen, n, ws_get(seen, n) + 1);
   ws_set_timer(o, WS_EVENT, ws_last(o) - 1);
+  record *listed = ws_row(record);
+  ws_set(listed, n, ws_get(in, n));
+  ws_list_add(o, 1, listed);
   refuse(in);
   if (ws_get(seen, n) < most) return WS_CONTINUE;
+  int64_t all = 0;
+  for (ws_scan s = ws_scan_of(o, 1); ws_next(&s);) all++;
+  if (all != most && ws_last(o) - ws_start(o) == 9) WS_FAIL("the list has other records"); /* longer sessions were merged */
   ws_clear(o, 0);
+  ws_remove_all(o, 1);
   return WS_FIRE;
 }
 static ws_decision counted_on_event_time(ws_op *o) {
