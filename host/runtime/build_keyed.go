@@ -29,11 +29,7 @@ func lateOf(s *job.Step) *stream.Projection {
 	if s.Computed == 0 {
 		return nil
 	}
-	columns := make([]int, s.Input.Len()-s.Computed)
-	for i := range columns {
-		columns[i] = i
-	}
-	return stream.NewProjection(s.Input, columns)
+	return stream.NewProjection(s.Input, columnsBefore(s.Input.Len()-s.Computed))
 }
 
 // keeper is a task's, but for its backend and further outputs.
@@ -138,6 +134,10 @@ func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool,
 		cells = append(cells, s.values[ofWindow].cellBytes(), s.values[ofKey].cellBytes())
 	}
 	o.backend = state.NewMemory(b.plan.MaxParallelism, cells...)
+	if o.merges && o.core.Asks() && o.faults.policy != job.Fail {
+		o.phases.rewinds = &rewinds{undoing: undoing{Backend: o.backend, cells: cells}, rows: actsMax}
+		o.backend = &o.phases.rewinds.undoing
+	}
 	if o.core.Asks() {
 		err = o.phases.trigger.keep(o.backend)
 	}
@@ -238,6 +238,10 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 		withoutTimers: withoutTimers{o.limit},
 		function:      f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		backend: o.backend, cell: cell, variable: !f.Accumulator.IsFixedWidth(), out: o.out, results: r, faults: o.faults, stamp: 1,
+		originals: o.faults.originals(s.Input),
+	}
+	if g.originals != nil {
+		g.originals.scratch = cell == accumulatorCell
 	}
 	var err error
 	g.caller, err = b.caller(f, g)

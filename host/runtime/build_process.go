@@ -82,20 +82,21 @@ func answerCalls(instance Guest, f *job.Function, states *process.States) error 
 func (o *processOperator) processSides(s *job.Step) {
 	inputs, sides := s.Process.Function.Inputs, s.Sides()
 	if sides == nil {
-		o.shows = s.Input.Project(s.KeyBy)
+		o.shows, o.originals = s.Input.Project(s.KeyBy), o.faults.originals(s.Input)
 		o.sides[left] = processSide{
 			key: stream.NewProjection(s.Input, s.KeyBy), input: stream.NewProjection(s.Input, inputs[0].Columns), kind: abi.OpOnRecord,
 		}
 		return
 	}
 	o.shows = sides[left].Input.Project(sides[left].Key)
-	for i, side := range sides {
-		o.sides[i] = processSide{input: stream.NewProjection(side.Input, inputs[i].Columns), kind: abi.OpOnRecord}
+	o.originals = o.faults.originals(sides[left].Input, sides[right].Input)
+	for i, of := range sides {
+		o.sides[i] = processSide{input: stream.NewProjection(of.Input, inputs[i].Columns), kind: abi.OpOnRecord, side: side(i)}
 		if i == int(right) && s.Process.Broadcast {
 			o.sides[i].kind = abi.OpOnBroadcast
 			continue
 		}
-		o.sides[i].key = stream.NewProjection(side.Input, side.Key)
+		o.sides[i].key = stream.NewProjection(of.Input, of.Key)
 		if i == int(right) {
 			o.sides[i].kind = abi.OpOnSecond
 		}

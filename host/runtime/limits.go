@@ -259,5 +259,6 @@ func (o *windowOperator) refuses(s side, b *stream.Batch, i int) (bool, error) {
 		x.record = p.AppendTo(nil, b.Row(i), stream.Insert)
 		x.where = "the record " + x.schema.Show(x.record)
 	}
+	o.showAssigned(&x, s, b, i)
 	return true, o.faults.take(&x)
 }

@@ -230,6 +230,10 @@ type pairs struct {
 	key *stream.Projection // of a left row; the right row has the same key
 	alt *stream.Projection // of a right row
 	buf []byte
+
+	shownKey *stream.Schema
+
+	originals [2]*originals // by side
 }
 
 // put asks about a pair; a side that is missing is nil.
@@ -244,10 +248,42 @@ func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
 		}
 		ctx.Key = p.caller.WholeRow(p.buf)
 	}
+	if p.faults.out != nil {
+		p.originals[left].keep(p.caller.Len(), left, l)
+		p.originals[right].keep(p.caller.Len(), right, r)
+	}
 	row := p.inputs.row(p.caller, left, l)
 	ctx.Second = p.inputs.row(p.caller, right, r)
 	p.add(abi.OpOnPair, guests.NoGroup, row, &ctx, at)
 	if p.caller.Due() {
 		p.flush()
 	}
+}
+
+// Fault implements guests.Role. A dead letter is the left row, or the right one if there
+// is none; both are shown.
+func (p *pairs) Fault(i int, err error) error {
+	p.pass(i)
+	x := failureOf(p.function, p.caller, i, err)
+	x.time = p.times[i]
+	if p.faults.out != nil {
+		var sides [2]failure
+		for s := range sides {
+			p.originals[s].show(&sides[s], i)
+		}
+		x.shown = showSide(&sides[left]) + " with " + showSide(&sides[right])
+		from, key := &sides[left], p.key
+		if from.record == nil {
+			from, key = &sides[right], p.alt
+		}
+		x.record, x.schema, x.key = from.record, from.schema, p.shownKey.Show(key.AppendTo(nil, from.record, stream.Insert))
+	}
+	return p.faults.take(&x)
+}
+
+func showSide(x *failure) string {
+	if x.record == nil {
+		return "none"
+	}
+	return x.schema.Show(x.record)
 }

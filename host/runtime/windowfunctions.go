@@ -59,6 +59,11 @@ type assigner struct {
 	given    int64 // windows that the present op was answered
 	cut      bool  // the rest is asked about again: it has too many windows for one run
 	fault    func(op int, err error) error
+
+	side      side // of the records that are asked about
+	batch     *stream.Batch
+	first     int // row of batch
+	originals *originals
 }
 
 // firstFailure is the first op of a run of records that fails the step. What the records
@@ -129,6 +134,7 @@ func (a *assigner) Fault(op int, err error) error {
 // may be asked about again.
 func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) (asked int, err error) {
 	a.windows, a.ends, a.faulty, a.failed, a.cut = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}, false
+	a.side, a.batch, a.first = s, b, from
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
 	for i := from; i < to && !a.cut; i++ {
 		ctx.Time = int64(b.Time(i))
@@ -171,11 +177,18 @@ type trigger struct {
 	function *job.Function
 	chains   chains
 
+	originals *originals
+
 	wishes   []timerWish // of all answers
 	answers  []triggerAnswer
 	decision uint32 // of the op whose effects are being taken
 	taken    int    // answers that were taken
 	failed   firstFailure
+
+	again  bool  // what it fails on is asked again, see rewinds
+	isLost bool  // it failed on a record, and all behind that is asked again
+	lost   int   // the question about it
+	told   []int // questions that it failed on before
 }
 
 // timerWish is a timer that a trigger sets or deletes.
@@ -189,6 +202,7 @@ type timerWish struct {
 type triggerAnswer struct {
 	wishes   int // where those of it end
 	decision uint32
+	faulty   bool // there is none
 }
 
 // What a trigger decides, as bits.
@@ -240,27 +254,40 @@ func (t *trigger) Take(_ int, e abi.Effect) error {
 }
 
 func (t *trigger) Done(int) error {
-	t.answers = append(t.answers, triggerAnswer{len(t.wishes), t.decision})
+	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes), decision: t.decision})
 	t.decision = 0
 	return nil
 }
 
 // Fault leaves the window as it is, unless the step is to fail.
 func (t *trigger) Fault(op int, err error) error {
-	t.failed.note(len(t.answers), t.fault(op, err))
-	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes)})
+	n := len(t.answers)
+	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes), faulty: true})
+	if t.again && (t.isLost || t.failed.err != nil || slices.Contains(t.told, n)) {
+		return nil
+	}
+	t.failed.note(n, t.fault(op, err))
+	if !t.again {
+		return nil
+	}
+	if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
+		t.isLost, t.lost = true, n
+	} else {
+		t.told = append(t.told, n)
+	}
 	return nil
 }
 
 // reset forgets answers that were taken.
 func (t *trigger) reset() {
-	t.wishes, t.answers, t.taken, t.failed = t.wishes[:0], t.answers[:0], 0, firstFailure{}
+	t.wishes, t.answers, t.taken, t.failed, t.isLost = t.wishes[:0], t.answers[:0], 0, firstFailure{}, false
 }
 
-// next is the next answer.
-func (t *trigger) next() (wishes []timerWish, decision uint32, err error) {
+// next is the next answer; it is not sound where the function failed, and that is to
+// be left out.
+func (t *trigger) next() (wishes []timerWish, decision uint32, sound bool, err error) {
 	if t.failed.err != nil && t.failed.at == t.taken {
-		return nil, 0, t.failed.err
+		return nil, 0, false, t.failed.err
 	}
 	from := 0
 	if t.taken > 0 {
@@ -268,7 +295,7 @@ func (t *trigger) next() (wishes []timerWish, decision uint32, err error) {
 	}
 	a := t.answers[t.taken]
 	t.taken++
-	return t.wishes[from:a.wishes], a.decision, nil
+	return t.wishes[from:a.wishes], a.decision, !a.faulty, nil
 }
 
 // unite says that a window is merged into the one that the next question is about.
@@ -290,6 +317,9 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 	kind, in := abi.OpOnElement, guests.NoRow()
 	switch e.Question {
 	case window.AboutRecord:
+		if t.originals != nil {
+			t.originals.keep(t.caller.Len(), s, row)
+		}
 		in = t.inputs.row(t.caller, s, row)
 	case window.AboutTimer:
 		ctx.Time, kind = e.Time, abi.OpOnEventTime
@@ -357,6 +387,7 @@ type evictor struct {
 	now    *window.Now
 	after  bool
 	keep   []bool
+	key    stream.Row // of the window
 	fault  func(op int, err error) error
 }
 
@@ -370,7 +401,7 @@ func (v *evictor) evict(keep []bool, key stream.Row, w window.Window, elements [
 	if v.after {
 		ctx.Detail = 1
 	}
-	v.keep = keep
+	v.keep, v.key = keep, key
 	for _, e := range elements {
 		v.keep = append(v.keep, true)
 		v.caller.Element(guests.Element{Time: int64(e.time), Row: v.inputs.element(v.caller, e), Input: uint32(e.side)})
