@@ -24,7 +24,7 @@ const (
 	ImportLog = "log"
 	// ImportFail names the import (pointer i32, length i32) -> (): ends the call with a message in UTF-8; never returns.
 	ImportFail = "fail"
-	// ImportStateGet names the import (op i32, state i32, key i32, key_length i32, into i32, into_length i32) -> (length i32): copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied.
+	// ImportStateGet names the import (op i32, state i32, key i32, key_length i32, into i32, into_length i32) -> (length i32): copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied. In on-merge, state + 65536 * (i + 1) is the state of merged window i, here and in state_scan.
 	ImportStateGet = "state_get"
 	// ImportStatePut names the import (op i32, state i32, key i32, key_length i32, value i32, value_length i32) -> (): sets a map's entry; to a list, with key_length 0, it appends.
 	ImportStatePut = "state_put"

@@ -206,7 +206,9 @@ func (p *problems) role(f *Function) {
 		p.add("a function of the role %s has no named outputs", f.GetRole())
 	}
 	for _, s := range f.GetStates() {
-		if !slices.Contains(n.states, s.ScopeOrDefault()) {
+		if len(n.states) == 0 {
+			p.add("state %q: a function of the role %s keeps no state", s.GetName(), f.GetRole())
+		} else if !slices.Contains(n.states, s.ScopeOrDefault()) {
 			p.add("state %q: a function of the role %s has no state of scope %s; scopes are %v", s.GetName(), f.GetRole(), s.ScopeOrDefault(), n.states)
 		}
 	}

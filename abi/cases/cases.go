@@ -25,7 +25,9 @@ type step struct {
 	second  []int // of merge
 	row     []byte
 	context *caseContext
-	owner   int // whose list and map states it has
+	owner   int   // whose list and map states it has, of a key
+	window  int   // of a window
+	merged  []int // of the windows that were merged into its own
 	begins  map[int][]byte
 	effects []wantedEffect
 	holds   []Held
@@ -81,6 +83,7 @@ type setting struct {
 	opened           string  // the parameters
 	cellOf           map[string]int
 	owners           map[string]int
+	ownersCount      int
 }
 
 // Vectors makes vectors of a cases.txt: of each case one with as many ops in a frame as can be, and one with a frame for
@@ -281,6 +284,7 @@ func (r *reader) forget(start, end int64) {
 			delete(r.now.cellOf, r.cellName(s, start, end))
 		}
 	}
+	delete(r.now.owners, r.windowName(start, end))
 }
 
 func (r *reader) state(last *step, rest string) error {
@@ -291,6 +295,9 @@ func (r *reader) state(last *step, rest string) error {
 	}
 	s := r.f.States[i]
 	h := Held{State: i, Owner: r.owner(s.isBroadcast()), Entries: [][2]Hex{}}
+	if s.scope() == "window" {
+		h.Owner = r.numbered(r.windowName(r.now.start, r.now.end))
+	}
 	if s.inSlot() {
 		// Of a window whose states were taken away, it is a cell that no op had.
 		c := r.now.cell(r.cellName(s, r.now.start, r.now.end))
@@ -311,11 +318,25 @@ func (r *reader) owner(broadcast bool) int {
 	if broadcast {
 		return 0
 	}
-	name := r.now.key
+	return r.numbered(r.now.key)
+}
+
+// numbered gives keys, and windows of keys, numbers.
+func (r *reader) numbered(name string) int {
 	if _, ok := r.now.owners[name]; !ok {
-		r.now.owners[name] = len(r.now.owners) + 1
+		r.now.ownersCount++
+		r.now.owners[name] = r.now.ownersCount
 	}
 	return r.now.owners[name]
+}
+
+func (r *reader) windowName(start, end int64) string {
+	return fmt.Sprint("window of ", r.now.key, start, end)
+}
+
+// callsOfWindows tells whether the function has list or map states of windows.
+func (r *reader) callsOfWindows() bool {
+	return slices.ContainsFunc(r.f.States, func(s *State) bool { return !s.inSlot() && s.scope() == "window" })
 }
 
 func (r *reader) slot(last *step, rest string) error {

@@ -117,6 +117,7 @@ func (l layout) frame(steps []step) Frame {
 		}
 		ops = append(ops, op)
 		out.Ops, out.Owners = append(out.Ops, s.text), append(out.Owners, s.owner)
+		out.ofWindows(len(steps), i, s)
 		out.Effects = append(out.Effects, effectsOf(i, s.effects)...)
 	}
 	a.placeRowsOf(steps)
@@ -135,6 +136,21 @@ func (l layout) frame(steps []step) Frame {
 	}
 	out.Frame = a.frame(ops, len(out.Cells))
 	return out
+}
+
+// ofWindows says whose states of windows op i has, of so many.
+func (f *Frame) ofWindows(ops, i int, s *step) {
+	if s.window == 0 {
+		return
+	}
+	f.Windows = append(f.Windows, s.window)
+	if len(s.merged) == 0 {
+		return
+	}
+	for len(f.Merged) < ops {
+		f.Merged = append(f.Merged, []int{})
+	}
+	f.Merged[i] = s.merged
 }
 
 // hasCalls tells whether the function has states that are reached by host calls.
@@ -238,7 +254,7 @@ func (a *areas) context(c *caseContext, slotOf map[int]uint32) uint32 {
 		a.contexts = le.AppendUint32(a.contexts, e.input)
 	}
 	for _, group := range c.merged {
-		slot := uint32(0)
+		slot := uint32(noSlot)
 		if len(group) > 0 {
 			slot = slotOf[group[0]]
 		}

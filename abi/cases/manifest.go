@@ -85,7 +85,10 @@ func (s *State) isBroadcast() bool { return s.scope() == "broadcast" }
 // inSlot tells a state that is a slot of an op.
 func (s *State) inSlot() bool { return s.Kind != "list" && s.Kind != "map" }
 
-// IsBroadcast tells a state whose owner is always 0, by its index.
-func (f *Function) IsBroadcast(state uint32) bool {
-	return int(state) < len(f.States) && f.States[state].isBroadcast()
+// ScopeOf is what a state is of, by its index.
+func (f *Function) ScopeOf(state uint32) string {
+	if int(state) >= len(f.States) {
+		return ""
+	}
+	return f.States[state].scope()
 }

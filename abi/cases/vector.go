@@ -40,9 +40,12 @@ type Frame struct {
 	Frame Hex      `json:"frame"`
 	// Cells are what slots are of: a slot begins as what the slot of the same cell was left as, if there was one.
 	Cells []int `json:"cells,omitempty"`
-	// Owners are, by op, whose list and map states it has; broadcast state is that of 0.
-	Owners  []int `json:"owners,omitempty"`
-	Effects Hex   `json:"effects"`
+	// Owners are, by op, whose list and map states of a key it has; broadcast state is that of 0. Windows are whose of a
+	// window it has, Merged those of the windows that were merged into its own.
+	Owners  []int   `json:"owners,omitempty"`
+	Windows []int   `json:"windows,omitempty"`
+	Merged  [][]int `json:"merged,omitempty"`
+	Effects Hex     `json:"effects"`
 	// Holds are states after the frame.
 	Holds []Held `json:"holds,omitempty"`
 	// Lines are those of the ops in their cases.txt; 0: it has none.

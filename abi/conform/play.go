@@ -13,7 +13,7 @@ import (
 // Guest performs frames; the first one opens the function.
 type Guest interface {
 	// Perform returns the effects, and the frame as it is after the call. owners are whose states each op has.
-	Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error)
+	Perform(function uint32, frame []byte, owners []Owner) (effects, after []byte, err error)
 	// Entries is what a list or map state of an owner holds, in order; without a key those of a list.
 	Entries(owner, state int) [][2][]byte
 }
@@ -64,7 +64,7 @@ func (v *Vector) PlayAs(g Guest, as Arrangement) (fault, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("conform: vector %q: %w", v.Name, err)
 		}
-		effects, after, err := g.Perform(v.Function, frame, p.f.Owners)
+		effects, after, err := g.Perform(v.Function, frame, p.f.owners())
 		if v.Fault != "" && n == len(v.Frames)-1 {
 			return err, nil
 		}
@@ -103,7 +103,7 @@ func (v *Vector) Walk(g Guest) error {
 		if err != nil {
 			return fmt.Errorf("conform: vector %q: %w", v.Name, err)
 		}
-		effects, after, err := g.Perform(v.Function, frame, p.f.Owners)
+		effects, after, err := g.Perform(v.Function, frame, p.f.owners())
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // may not ask for is a fault.
 type Store struct {
 	// Owners are whose states the ops of the frame have.
-	Owners []int
+	Owners []Owner
 
 	function *abi.Function
 	schemas  []stateSchemas
@@ -38,7 +38,7 @@ func NewStore(f *abi.Function) (*Store, error) {
 }
 
 // Begin says which frame calls are about from here on.
-func (s *Store) Begin(frame []byte, owners []int) error {
+func (s *Store) Begin(frame []byte, owners []Owner) error {
 	h, err := abi.ReadHeader(frame)
 	if err != nil {
 		return err
@@ -63,27 +63,35 @@ func bad(kind abi.FaultKind, op uint32, format string, args ...any) error {
 	return &abi.Fault{Kind: kind, Op: int(op), Detail: fmt.Sprintf("op %d: ", op) + fmt.Sprintf(format, args...)}
 }
 
-// find is the place of a state that an op asks for.
-func (s *Store) find(op, state uint32, change bool) (p place, list bool, err error) {
-	if int(op) >= len(s.kinds) || int(state) >= len(s.function.GetStates()) {
+// find is the place of a state that an op asks for. Above its index a call has which of the merged windows it is about,
+// counted from 1.
+func (s *Store) find(op, call uint32, change bool) (p place, list bool, err error) {
+	state, merged := int(call&0xFFFF), int(call>>16)
+	if int(op) >= len(s.kinds) || state >= len(s.function.GetStates()) {
 		return p, false, bad(abi.FaultBadState, op, "a call on state %d, of %d ops and %d states", state, len(s.kinds), len(s.function.GetStates()))
 	}
 	of, kind := s.function.GetStates()[state], s.kinds[op]
-	broadcast := of.ScopeOrDefault() == abi.ScopeBroadcast
+	scope := of.ScopeOrDefault()
 	switch {
 	case of.InSlot():
 		return p, false, bad(abi.FaultBadState, op, "a call on state %q, which is a slot", of.GetName())
-	case broadcast && change && kind != abi.OpOnBroadcast:
+	case scope == abi.ScopeBroadcast && change && kind != abi.OpOnBroadcast:
 		return p, false, bad(abi.FaultBadState, op, "%s changes the broadcast state %q", kind, of.GetName())
-	case !broadcast && kind == abi.OpOnBroadcast:
+	case scope != abi.ScopeBroadcast && kind == abi.OpOnBroadcast:
 		return p, false, bad(abi.FaultBadState, op, "%s has no key, and asks for its state %q", kind, of.GetName())
+	case scope != abi.ScopeBroadcast && int(op) >= len(s.Owners):
+		return p, false, bad(abi.FaultBadState, op, "it has no key, and asks for state %q", of.GetName())
+	case merged > 0 && (scope != abi.ScopeWindow || change || merged > len(s.Owners[op].Merged)):
+		return p, false, bad(abi.FaultBadState, op, "a call on state %q of merged window %d", of.GetName(), merged-1)
 	}
-	p = place{owner: 0, state: int(state)}
-	if !broadcast {
-		if int(op) >= len(s.Owners) {
-			return p, false, bad(abi.FaultBadState, op, "it has no key, and asks for state %q", of.GetName())
-		}
-		p.owner = s.Owners[op]
+	p = place{state: state}
+	switch {
+	case merged > 0:
+		p.owner = s.Owners[op].Merged[merged-1]
+	case scope == abi.ScopeWindow:
+		p.owner = s.Owners[op].Window
+	case scope != abi.ScopeBroadcast:
+		p.owner = s.Owners[op].Key
 	}
 	return p, of.GetKind() == abi.StateList, nil
 }
@@ -95,7 +103,7 @@ func (s *Store) Get(op, state uint32, key []byte) ([]byte, bool, error) {
 		err = bad(abi.FaultBadState, op, "state_get of a list")
 	}
 	if err == nil {
-		err = s.row(op, s.schemas[state].key, key)
+		err = s.row(op, s.schemas[p.state].key, key)
 	}
 	if err != nil {
 		return nil, false, err
@@ -110,7 +118,7 @@ func (s *Store) Get(op, state uint32, key []byte) ([]byte, bool, error) {
 func (s *Store) Put(op, state uint32, key, value []byte) error {
 	p, list, err := s.find(op, state, true)
 	if err == nil {
-		err = s.row(op, s.schemas[state].value, value)
+		err = s.row(op, s.schemas[p.state].value, value)
 	}
 	switch {
 	case err != nil:
@@ -121,7 +129,7 @@ func (s *Store) Put(op, state uint32, key, value []byte) error {
 		s.entries[p] = append(s.entries[p], entry{value: bytes.Clone(value)})
 		return nil
 	}
-	if err := s.row(op, s.schemas[state].key, key); err != nil {
+	if err := s.row(op, s.schemas[p.state].key, key); err != nil {
 		return err
 	}
 	e := entry{bytes.Clone(key), bytes.Clone(value)}
@@ -145,7 +153,7 @@ func (s *Store) Delete(op, state uint32, key []byte) error {
 	case list:
 		return bad(abi.FaultBadState, op, "state_delete of one element of a list")
 	}
-	if err := s.row(op, s.schemas[state].key, key); err != nil {
+	if err := s.row(op, s.schemas[p.state].key, key); err != nil {
 		return err
 	}
 	if i, found := s.search(p, key); found {

@@ -36,7 +36,7 @@ func newStore(t *testing.T) *conform.Store {
 	for i, kind := range []abi.OpKind{abi.OpOnRecord, abi.OpOnRecord, abi.OpOnBroadcast} {
 		abi.PutOp(frame, int(h.OpsOffset)+i*abi.OpBytes, abi.Op{Kind: kind})
 	}
-	if err := s.Begin(frame, []int{1, 2, 0}); err != nil {
+	if err := s.Begin(frame, []conform.Owner{{Key: 1}, {Key: 2}, {}}); err != nil {
 		t.Fatal(err)
 	}
 	return s

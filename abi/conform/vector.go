@@ -40,8 +40,31 @@ type Frame struct {
 	Frame   Hex      `json:"frame"`
 	Cells   []int    `json:"cells"`
 	Owners  []int    `json:"owners"`
+	Windows []int    `json:"windows"`
+	Merged  [][]int  `json:"merged"`
 	Effects Hex      `json:"effects"`
 	Holds   []Held   `json:"holds"`
+}
+
+// Owner says whose list and map states an op has: of a key, of a window, and of those that were merged into it.
+type Owner struct {
+	Key, Window int
+	Merged      []int
+}
+
+// owners are by op.
+func (f *Frame) owners() []Owner {
+	list := make([]Owner, len(f.Owners))
+	for i, key := range f.Owners {
+		list[i].Key = key
+		if i < len(f.Windows) {
+			list[i].Window = f.Windows[i]
+		}
+		if i < len(f.Merged) {
+			list[i].Merged = f.Merged[i]
+		}
+	}
+	return list
 }
 
 // Held is what a state must hold: of a slot by its cell, of a list or map by its owner.

@@ -173,4 +173,20 @@ WS_PART int ws_next(ws_scan *s) {
   return 1;
 }
 
+/* Of on_merge: the list or map state i of the merged window of that number, for ws_map_get and ws_scan_of: it can only be
+ * read. There are ws_count(o) windows. */
+#define ws_merged_state(window, i) ((uint32_t)(i) | ((uint32_t)(window) + 1) << 16)
+
+/* Of on_merge: appends the lists of all merged windows. */
+WS_PART void ws_list_merge(const ws_op *o, uint32_t state) {
+  uint32_t scratch = ws_scratch_end;
+  for (uint32_t window = 0; window < ws_count(o); window++) {
+    ws_scratch_end = scratch; /* the scan before is over */
+    for (ws_scan s = ws_scan_of(o, ws_merged_state(window, state)); ws_next(&s);) {
+      ws_state_put(o->index, state, 0, 0, s.value, ((const ws_half *)(const void *)s.key)[-1]);
+    }
+  }
+  ws_scratch_end = scratch;
+}
+
 #endif

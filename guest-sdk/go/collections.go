@@ -53,8 +53,8 @@ func rowOf(b []byte, s *schema, writable bool) Row {
 // scanBytes is how much a scan asks for at a time.
 const scanBytes = 4 << 10
 
-// scan yields entries until there are no more, or enough.
-func (s *store) scan(o *Op, yield func(key, value []byte) bool) {
+// scan yields entries until there are no more, or enough. state is the index, or that of a merged window.
+func (s *store) scan(o *Op, state uint32, yield func(key, value []byte) bool) {
 	if raw.Checked {
 		o.checkState(s.of, s.name)
 	}
@@ -67,7 +67,7 @@ func (s *store) scan(o *Op, yield func(key, value []byte) bool) {
 	var after []byte
 	for {
 		buffer := s.scans[depth]
-		n := raw.StateScan(o.index, s.index, after, buffer)
+		n := raw.StateScan(o.index, state, after, buffer)
 		switch {
 		case n == 0:
 			return
@@ -125,7 +125,7 @@ func (s *ListState) Clear(o *Op) { s.remove(o, nil) }
 func (s *ListState) All(o *Op) iter.Seq[Row] {
 	o.checkState(s.of, s.name)
 	return func(yield func(Row) bool) {
-		s.scan(o, func(_, value []byte) bool { return yield(rowOf(value, s.value, false)) })
+		s.scan(o, s.index, func(_, value []byte) bool { return yield(rowOf(value, s.value, false)) })
 	}
 }
 
@@ -187,7 +187,7 @@ func (s *MapState) Clear(o *Op) { s.remove(o, nil) }
 func (s *MapState) All(o *Op) iter.Seq2[Row, Row] {
 	o.checkState(s.of, s.name)
 	return func(yield func(Row, Row) bool) {
-		s.scan(o, func(key, value []byte) bool {
+		s.scan(o, s.index, func(key, value []byte) bool {
 			return yield(rowOf(key, s.store.key, false), rowOf(value, s.value, false))
 		})
 	}

@@ -102,8 +102,8 @@ type Trigger struct {
 	// OnEventTime and OnProcessingTime are for timers that are due, whoever set them. A trigger without one sets no timers
 	// of that domain.
 	OnEventTime, OnProcessingTime func(o *Op) Decision
-	// OnMerge takes in the states of windows that became this one: ValueState.Merged. Without it the trigger does not do
-	// for windows that merge.
+	// OnMerge takes in the states of windows that became this one: ValueState.Merged, ListState.Merge, MapState.Merged.
+	// Without it the trigger does not do for windows that merge.
 	OnMerge func(o *Op)
 	// Clear deletes what timers the trigger set, when the window is over. Optional.
 	Clear func(o *Op)

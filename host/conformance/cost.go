@@ -220,7 +220,7 @@ type costed struct {
 }
 
 // Perform implements conform.Guest.
-func (g *costed) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+func (g *costed) Perform(function uint32, frame []byte, owners []conform.Owner) (effects, after []byte, err error) {
 	g.frame = frame
 	h, err := abi.ReadHeader(frame)
 	if err != nil {

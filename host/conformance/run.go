@@ -210,7 +210,7 @@ type player struct {
 }
 
 // Perform implements conform.Guest: it opens the function with the first frame.
-func (p *player) Perform(_ uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+func (p *player) Perform(_ uint32, frame []byte, owners []conform.Owner) (effects, after []byte, err error) {
 	if err := p.states.Begin(frame, owners); err != nil {
 		return nil, nil, err
 	}

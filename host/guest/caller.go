@@ -177,6 +177,7 @@ type Caller struct {
 	fueled Fueled  // nil: it does not count
 	perOp  float64 // fuel
 	opsMax int     // of a frame
+	spent  int64   // fuel of the last call, if it was answered; else 0
 	failed bool    // the last call failed, by the guest's fault
 	faulty int     // the op of the frame that is known to be at fault, -1
 	held   []byte  // scratch of withinLimits
@@ -190,12 +191,12 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	if o.FrameBytesMax == 0 {
 		o.FrameBytesMax = frameBytesMaxDefault
 	}
-	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role)}
+	c := &Caller{instance: instance, options: o, role: role, rules: rulesOf(o.Role), opsMax: o.OpsMax}
 	c.framed, _ = role.(Framed)
+	c.fueled, _ = instance.(Fueled)
 	c.limited, _ = role.(Limited)
 	if !o.Written {
-		c.stride, c.opsMax = strideOf(o.Slots), o.OpsMax
-		c.fueled, _ = instance.(Fueled)
+		c.stride = strideOf(o.Slots)
 	}
 	c.plain = len(o.Slots) == 0 && c.rules.areAll(oneEmit)
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
@@ -472,7 +473,7 @@ func (c *Caller) call(from, to int) error {
 		c.failed = false
 		return ErrStopped
 	}
-	c.failed, c.faulty = true, -1
+	c.failed, c.faulty, c.spent = true, -1, 0
 	f.plan(c, from, to)
 	if c.fueled != nil {
 		c.fueled.Ops(to - from)
@@ -506,6 +507,9 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	}
 	edited = c.instance.Frame()
 	if c.fueled != nil {
+		c.spent = c.fueled.Fuel()
+	}
+	if c.fueled != nil {
 		c.measure(c.fueled.Fuel(), c.frame.to-c.frame.from)
 	}
 	if err = c.check(effects, edited); err == nil {
@@ -520,6 +524,10 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	}
 	return effects, edited, nil
 }
+
+// Spent is the fuel of an op that Fault is told of, if it was answered, and what is wrong
+// is the answer; else 0.
+func (c *Caller) Spent() int64 { return c.spent }
 
 // measure has frames cost about as much as one may, going by the last one and, less and
 // less, by those before.

@@ -227,12 +227,18 @@ func (c *costly) Ops(n int)   { c.ops = n; c.frames = append(c.frames, n) }
 func (c *costly) Fuel() int64 { return c.perOp * int64(c.ops) }
 
 // TestFramesByFuel: ops that cost more are fewer in a frame, so that it takes about a
-// millisecond.
+// millisecond, however slots are answered.
 func TestFramesByFuel(t *testing.T) {
+	for _, written := range []bool{false, true} {
+		t.Run(fmt.Sprintf("written=%t", written), func(t *testing.T) { framesByFuel(t, written) })
+	}
+}
+
+func framesByFuel(t *testing.T, written bool) {
 	for perOp, want := range map[int64]int{0: 1000, 1: 1000, 1999: 1000, 20_000: 100, 400_000: 5, 50_000_000: 1} {
 		g := &costly{perOp: perOp}
 		g.Functions = []guesttest.Function{func(*guesttest.Op) {}}
-		c := guest.NewCaller(g, guest.Options{Role: abi.RoleFilter, OpsMax: 1000}, newBook(0, 0))
+		c := guest.NewCaller(g, guest.Options{Role: abi.RoleFilter, OpsMax: 1000, Written: written}, newBook(0, 0))
 		for range 4000 {
 			c.Add(abi.OpOnRecord, guest.NoGroup, guest.NoRow(), &guest.Context{})
 			if c.Due() {

@@ -218,8 +218,13 @@ func (f *frame) place(c *Caller, b []byte, x *context, rows uint32) {
 		le.PutUint32(b[at+abi.ContextAtSecond:], rows+x.second)
 	}
 	if x.list.merged {
+		slots := uint32(len(c.options.Slots))
 		for i, g := range c.merged[x.list.from:x.list.to] {
-			le.PutUint32(b[to+uint32(4*i):], f.slotOf[g].place*uint32(len(c.options.Slots)))
+			slot := uint32(abi.NoSlot)
+			if slots > 0 {
+				slot = f.slotOf[g].place * slots
+			}
+			le.PutUint32(b[to+uint32(4*i):], slot)
 		}
 		return
 	}

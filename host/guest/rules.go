@@ -46,7 +46,7 @@ var (
 	oneEmit = rule{allow: emits, once: emits, must: abi.EffectEmit, main: true, context: abi.ContextRecordBytes}
 	anyEmit = rule{allow: emits, context: abi.ContextRecordBytes}
 	keyed   = rule{allow: emits | timers | touches, context: abi.ContextKeyedBytes}
-	decides = rule{allow: decision | timers, once: decision, context: abi.ContextWindowBytes}
+	decides = rule{allow: decision | timers | touches, once: decision, context: abi.ContextWindowBytes}
 )
 
 // roleRules is the table of the ABI's roles.
@@ -63,12 +63,12 @@ var roleRules = map[string]rules{
 	abi.RoleReduce:    {},
 	abi.RoleApply: {
 		abi.OpOnWindow: {allow: emits | touches, context: abi.ContextGroupBytes},
-		abi.OpClear:    {context: abi.ContextWindowBytes}},
+		abi.OpClear:    {allow: touches, context: abi.ContextWindowBytes}},
 	abi.RoleAssigner: {abi.OpAssign: {allow: bits(abi.EffectAssign), context: abi.ContextRecordBytes}},
 	abi.RoleTrigger: {
 		abi.OpOnElement: decides, abi.OpOnEventTime: decides, abi.OpOnProcessingTime: decides,
-		abi.OpOnMerge: {allow: timers, context: abi.ContextGroupBytes},
-		abi.OpClear:   {allow: bits(abi.EffectDeleteTimer), context: abi.ContextWindowBytes}},
+		abi.OpOnMerge: {allow: timers | touches, context: abi.ContextGroupBytes},
+		abi.OpClear:   {allow: bits(abi.EffectDeleteTimer) | touches, context: abi.ContextWindowBytes}},
 	abi.RoleEvictor:   {abi.OpEvict: {allow: bits(abi.EffectEvict), context: abi.ContextGroupBytes}},
 	abi.RoleProcess:   {abi.OpOnRecord: keyed, abi.OpOnTimer: keyed},
 	abi.RoleCoProcess: {abi.OpOnRecord: keyed, abi.OpOnSecond: keyed, abi.OpOnTimer: keyed},

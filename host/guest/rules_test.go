@@ -23,9 +23,9 @@ timestamp:         on-record event-time! watermark?
 aggregate:         create; add; merge; result emit!0
 reduce:            reduce
 assigner:          assign assign
-trigger:           on-element decide? set-timer delete-timer; on-event-time decide? set-timer delete-timer; on-processing-time decide? set-timer delete-timer; on-merge set-timer delete-timer; clear delete-timer
+trigger:           on-element decide? set-timer delete-timer touch; on-event-time decide? set-timer delete-timer touch; on-processing-time decide? set-timer delete-timer touch; on-merge set-timer delete-timer touch; clear delete-timer touch
 evictor:           evict evict
-apply:             on-window emit touch; clear
+apply:             on-window emit touch; clear touch
 process:           on-record emit set-timer delete-timer touch; on-timer emit set-timer delete-timer touch
 co-process:        on-record emit set-timer delete-timer touch; on-second emit set-timer delete-timer touch; on-timer emit set-timer delete-timer touch
 broadcast-process: on-record emit set-timer delete-timer touch; on-timer emit set-timer delete-timer touch; on-broadcast emit visit-keys?; on-key touch

@@ -131,6 +131,7 @@ func (b *builder) build() {
 	b.warnAlone()
 	if len(b.problems) == 0 {
 		b.prune()
+		b.trace()
 	}
 }
 

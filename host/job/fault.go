@@ -10,9 +10,9 @@ import (
 // not be decoded: what comes out of STEP.failed and SOURCE.failed. What is not known is
 // NULL.
 var FailedSchema = stream.MustSchema(
-	stream.Field{Name: "record", Type: stream.Type{Kind: stream.Bytes}},     // the row as the ABI lays it out, of a source the undecoded bytes
+	stream.Field{Name: "record", Type: stream.Type{Kind: stream.Bytes}},     // the row as it came to the step, as the ABI lays it out; of a source the undecoded bytes
 	stream.Field{Name: "shown", Type: stream.Type{Kind: stream.String}},     // the row for people
-	stream.Field{Name: "position", Type: stream.Type{Kind: stream.String}},  // of a source: split and offset
+	stream.Field{Name: "position", Type: stream.Type{Kind: stream.String}},  // where it was read: split and offset, and of a step the source
 	stream.Field{Name: "reason", Type: stream.Type{Kind: stream.String}},    // the kind of fault, as the ABI calls it; of a source: undecodable
 	stream.Field{Name: "message", Type: stream.Type{Kind: stream.String}},   // what went wrong
 	stream.Field{Name: "function", Type: stream.Type{Kind: stream.String}},  // module.function
@@ -61,4 +61,40 @@ func (p *producer) declareFailed() {
 	if n := p.node.get(field); text(n) == errorWords[DeadLetter] {
 		p.extras = append(p.extras, &extra{name: reservedOutput, schema: FailedSchema, field: p.path + "." + field, node: n, failed: true})
 	}
+}
+
+// trace has sources tell where records were read, for the steps that put out what their
+// functions fail on. Records that steps hand on one by one go there with their place.
+func (b *builder) trace() {
+	seen := map[*producer]bool{}
+	for _, p := range b.order {
+		if p.step != nil && p.step.OnFault == DeadLetter {
+			p.trace(seen)
+		}
+	}
+}
+
+func (p *producer) trace(seen map[*producer]bool) {
+	for _, s := range p.sides {
+		for _, r := range s.refs {
+			from := r.from
+			switch {
+			case r.extra != nil && r.extra.failed || seen[from]:
+			case from.source != nil:
+				from.source.Traced = true
+			case from.handsOn():
+				seen[from] = true
+				from.trace(seen)
+			}
+		}
+	}
+}
+
+// handsOn tells of a step that takes each record by itself.
+func (p *producer) handsOn() bool {
+	switch p.operation {
+	case "", mapOperation, filterOperation, flatMapOperation, keyOperation:
+		return true
+	}
+	return false
 }

@@ -114,6 +114,7 @@ type Source struct {
 	Watermark     *Watermark       // nil: only the end of input moves time
 	Decode        *Function        // of the role decode: it makes rows of records; nil: the connector's format does
 	OnError       OnError
+	Traced        bool // a step that puts out what its functions fail on wants to know where its records were read
 	Line          int
 }
 

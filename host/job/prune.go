@@ -171,6 +171,9 @@ func (u *pruner) step(p *producer) {
 			in.join(u.of(r))
 		}
 		in.use(s.gap, s.trigger, s.evictor)
+		if p.step.OnFault == DeadLetter {
+			in.useAll() // a dead letter is the record as it came
+		}
 	}
 	if q := p.keyed; q != nil && p.late(nil) != "" {
 		u.out[q].useAll() // a late record is what came, without the key

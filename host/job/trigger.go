@@ -68,7 +68,6 @@ func (b windowBuilder) functionTrigger(n *node, at string, a *window.Assigner) *
 	}
 	call := n.get(functionField)
 	b.fns.Trigger = f
-	b.checkStates(call, at+"."+functionField, f)
 	if a != nil && a.Merges() && !f.Merges {
 		b.wrong(call, at+"."+functionField, "The trigger %s cannot merge (its manifest does not say that it merges), and the windows do; %s", call.text, otherTriggers(a))
 	}
@@ -88,7 +87,7 @@ func (b windowBuilder) fillTrigger(t *window.Trigger, n *node, at string, a *win
 		t.Interval, t.Reset = number(n.get("after"), 0), isTrue(n.get("reset"))
 		t.Nested = b.trigger(n.get("trigger"), at+".trigger", a)
 		if b.fns.Trigger != nil {
-			b.later(n.line, n.column, at+".trigger", "A timeout around a function is not offered yet; a function can have a timeout of its own, by its timers")
+			b.later(n.line, n.column, at+".trigger", "A timeout around a function is not offered: it depends on each answer whether it is set, and the function is asked about many records at once; give the function a timeout of its own, by its timers of processing time")
 		}
 	case window.Delta:
 		t.Threshold = b.delta(b.p, n, at, func(s *side) *int { return &s.trigger })

@@ -60,15 +60,16 @@ func (b *builder) apply(p *producer, n *node, keys, added []stream.Field, known 
 	if w.Output != Append {
 		b.wrong(p.node.get("output"), p.path+".output", "What apply puts out is not taken back, so output must be append; it is %s", w.Output)
 	}
-	w.Apply = b.function(p, call{node: n, path: at, field: "apply", roles: []string{abi.RoleApply}, sides: sides, key: keys, keyed: true})
+	c := call{node: n, path: at, field: "apply", roles: []string{abi.RoleApply}, sides: sides, key: keys, keyed: true}
+	w.Apply = b.function(p, c)
 	if w.Apply == nil {
 		return
 	}
 	p.output = w.Apply.Result()
-	b.checkStates(n.get("wasm"), at+".wasm", w.Apply)
+	b.warnForEver(p, w.Apply, c, keys)
 	for _, s := range w.Apply.States {
 		if s.Scope == abi.ScopeWindow && w.Options.Assigner.Merges() {
-			b.wrong(n.get("wasm"), at+".wasm", "The function %s has the state %s of a window, and the windows merge: what becomes of it then is not known; let it be of the key", n.get("wasm").text, s.Name)
+			b.wrong(n.get("wasm"), at+".wasm", "The function %s has the state %s of a window, and the windows of %s merge: a window function cannot say what becomes of two states then, so there are none, as in Flink; let it be of the key", n.get("wasm").text, s.Name, p.name)
 		}
 	}
 }
@@ -79,15 +80,6 @@ func (w *Window) condensing() string {
 		return "reduce"
 	}
 	return "aggregate"
-}
-
-// checkStates tells of states that functions of windows cannot have yet.
-func (b *builder) checkStates(n *node, at string, f *Function) {
-	for _, s := range f.States {
-		if !s.InSlot || s.TTL > 0 {
-			b.later(n.line, n.column, at, "The function %s of a window has the state %s: lists, maps and states with a ttl are not offered there yet", n.text, s.Name)
-		}
-	}
 }
 
 // condense is aggregate or reduce.

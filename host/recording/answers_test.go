@@ -60,7 +60,7 @@ func recordAsker(t *testing.T, ask func(s sandbox.StateCalls) error) []byte {
 		t.Fatal(err)
 	}
 	frame := frameOf(abi.OpOnRecord)
-	if err := store.Begin(frame, []int{1}); err != nil {
+	if err := store.Begin(frame, []conform.Owner{{Key: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	for n := range int64(3) {

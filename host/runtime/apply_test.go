@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 			out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20}, newMeter())
 			core := window.New(c.options)
 			o := &windowOperator{
-				core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), out: out, stats: &StepStats{},
+				core: core, merges: core.Merges(), stateful: core.NeedsTrigger(), out: out, stats: &StepStats{}, failing: failing{&faults{}},
 				facts: window.Facts{Now: window.Now{Watermark: stream.MinTime}},
 			}
 			o.sides[left].key = stream.NewProjection(in, []int{0})

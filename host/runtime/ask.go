@@ -19,12 +19,20 @@ func OutputsOf(instance Guest, f *job.Function) (texts map[uint32]string, err er
 
 // caller makes a function ready to be asked, in an instance of its own.
 func (b *builder) caller(f *job.Function, role guests.Role) (*guests.Caller, error) {
-	instance, err := b.config.Guest(f)
+	instance, err := b.instance(f)
 	if err != nil {
 		return nil, err
 	}
-	b.job.guests = append(b.job.guests, instance)
 	return b.callerIn(instance, f, guests.Options{}, role)
+}
+
+// instance makes one of a function's module, which goes with the job.
+func (b *builder) instance(f *job.Function) (Guest, error) {
+	instance, err := b.config.Guest(f)
+	if err == nil {
+		b.job.guests = append(b.job.guests, instance)
+	}
+	return instance, err
 }
 
 // callerIn is caller for an instance that is there. Of the options it sets what the

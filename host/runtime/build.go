@@ -161,6 +161,9 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 		in:  newPipe(func() *chunk { return new(chunk) }),
 		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
 	}
+	if s.Traced {
+		t.traced = s.Name
+	}
 	if s.EventTime >= 0 {
 		c := s.Output.Column(s.EventTime)
 		t.eventTime = &c

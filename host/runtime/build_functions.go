@@ -27,10 +27,11 @@ func functionInputsOf(f *job.Function, sides ...*stream.Schema) functionInputs {
 }
 
 // faultOf is what a fault of a function costs, by the step's policy; caller is made
-// after it.
-func (f *failing) faultOf(fn *job.Function, caller **guests.Caller) func(int, error) error {
+// after it. What the function is not told is added by more.
+func (f *failing) faultOf(fn *job.Function, caller **guests.Caller, more func(op int, x *failure)) func(int, error) error {
 	return func(op int, err error) error {
 		x := failureOf(fn, *caller, op, err)
+		more(op, &x)
 		if kind, _ := (*caller).Op(op); kind == abi.OpOnMerge {
 			return f.faults.fail(&x) // the states of the windows that it was about are lost
 		}
@@ -46,17 +47,28 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	o.phases = &phases{}
 	if f := fns.Assigner; f != nil {
-		a := &assigner{function: f, inputs: functionInputsOf(f, sides...)}
-		a.fault = o.faultOf(f, &a.caller)
+		a := &assigner{function: f, inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...)}
+		a.fault = o.faultOf(f, &a.caller, func(_ int, x *failure) { o.showAssigned(x, a.side, a.batch, a.first+len(a.ends)) })
 		if a.caller, err = b.caller(f, a); err != nil {
 			return err
 		}
 		o.phases.assigner = a
 	}
 	if f := fns.Trigger; f != nil {
-		t := &trigger{function: f, withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls}, slots: newSlots(f.Slots()), inputs: functionInputsOf(f, sides...)}
-		t.cell, t.fault = triggerCell, o.faultOf(f, &t.caller)
-		if t.caller, err = b.caller(f, t); err != nil {
+		t := &trigger{
+			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls},
+			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
+		}
+		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
+			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement && t.originals != nil {
+				t.originals.show(x, op)
+			}
+			x.key = o.shownKey.Show(o.keyOfQuestion(len(t.answers) - 1))
+		})
+		if t.instance, err = b.instance(f); err != nil {
+			return err
+		}
+		if t.caller, err = b.callerIn(t.instance, f, guests.Options{Written: t.timed}, t); err != nil {
 			return err
 		}
 		o.phases.trigger = t
@@ -72,7 +84,7 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 		return list, nil
 	}
 	v := &evictor{inputs: functionInputsOf(f, sides...), now: &o.facts.Now, after: options.Evictor.After}
-	v.fault = o.faultOf(f, &v.caller)
+	v.fault = o.faultOf(f, &v.caller, func(_ int, x *failure) { x.key = o.shownKey.Show(v.key) })
 	list.asked = v
 	var err error
 	v.caller, err = b.caller(f, v)
@@ -85,42 +97,24 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job.Function, op abi.OpKind, in ...*stream.Schema) (*windowFunction, error) {
 	w := &windowFunction{
 		emitter:       emitter{failing: o.failing, function: f, inputs: functionInputsOf(f, in...)},
+		windowStates:  windowStatesOf(f),
 		withoutTimers: withoutTimers{o.limit},
 		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
-		groups: map[uint32]state.Ref{}, windows: map[state.Ref]uint32{}, over: map[uint32]bool{},
+		groups: map[uint32]state.Ref{}, inFrame: map[state.Ref]uint32{}, over: map[uint32]bool{},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
 	o.outs = append(o.outs, w.outs[1:]...)
 	w.outs = o.withFailed(w.outs)
-	w.ofKey, w.ofWin = statesOf(f, abi.ScopeKey), statesOf(f, abi.ScopeWindow)
-	w.ofKey.backend, w.ofKey.cell = o.backend, keyStatesCell
-	w.ofWin.backend, w.ofWin.cell = o.backend, windowStatesCell
-	var next [2]int
-	for _, st := range f.States {
-		at := 0
-		if st.Scope == abi.ScopeKey {
-			at = 1
-		}
-		w.scopes = append(w.scopes, slotScope{at == 1, next[at]})
-		next[at]++
+	instance, err := b.instance(f)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	w.caller, err = b.caller(f, w)
+	if err := w.keepIn(o.backend, o.limit, [stateScopes]state.Cell{windowStatesCell, keyStatesCell}, applyParts, instance, f, w.subject); err != nil {
+		return nil, err
+	}
+	w.once, w.split = w.readsOnce(), w.counts[ofKey].slots > 0 && w.counts[ofWindow].slots > 0
+	w.caller, err = b.callerIn(instance, f, guests.Options{Written: w.timed}, w)
 	return w, err
-}
-
-// statesOf lays out the states of one scope.
-func statesOf(f *job.Function, scope string) slots {
-	if f == nil {
-		return slots{}
-	}
-	var schemas []*stream.Schema
-	for _, st := range f.States {
-		if st.Scope == scope {
-			schemas = append(schemas, st.Value)
-		}
-	}
-	return newSlots(schemas)
 }
 
 // functionOutputs are the outputs of a function that a step puts out: its main one, and
@@ -137,7 +131,11 @@ func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *o
 func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side) (*pairs, error) {
 	p := &pairs{
 		emitter: emitter{failing: o, function: f, outs: o.withFailed([]*output{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
-		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key),
+		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key), shownKey: l.Input.Project(l.Key),
+		originals: [2]*originals{o.faults.originals(l.Input, r.Input), o.faults.originals(l.Input, r.Input)},
+	}
+	if o.faults.out != nil {
+		p.originals[left].scratch, p.originals[right].scratch = true, true
 	}
 	var err error
 	p.caller, err = b.caller(f, p)
@@ -151,6 +149,10 @@ func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r res
 		withoutTimers: withoutTimers{o.limit},
 		function:      f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
 		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, failing: o.failing, key: s.Input.Project(s.KeyBy),
+		originals: o.faults.originals(s.Input),
+	}
+	if g.originals != nil {
+		g.originals.scratch = cell == accumulatorCell
 	}
 	g.output = stream.NewProjection(f.Accumulator, reducedColumns(s))
 	var err error

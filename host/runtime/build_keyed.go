@@ -29,11 +29,7 @@ func lateOf(s *job.Step) *stream.Projection {
 	if s.Computed == 0 {
 		return nil
 	}
-	columns := make([]int, s.Input.Len()-s.Computed)
-	for i := range columns {
-		columns[i] = i
-	}
-	return stream.NewProjection(s.Input, columns)
+	return stream.NewProjection(s.Input, columnsBefore(s.Input.Len()-s.Computed))
 }
 
 // keeper is a task's, but for its backend and further outputs.
@@ -76,7 +72,9 @@ func (b *builder) windowStep(s *job.Step, n *node, stats *StepStats) (operator, 
 // bareApply makes the contents of a step whose function gets all records.
 func (b *builder) bareApply(s *job.Step, n *node, o *windowOperator) (contents, error) {
 	w := s.Window
-	b.windowCells(o, 0, true, w.Apply)
+	if _, err := b.windowCells(o, 0, true, w.Apply); err != nil {
+		return nil, err
+	}
 	fn, err := b.windowFunction(s, n, o, w.Apply, abi.OpOnWindow, s.Input)
 	if err != nil {
 		return nil, err
@@ -118,11 +116,11 @@ func (b *builder) condensed(s *job.Step, n *node, o *windowOperator) (contents, 
 
 // windowCells makes the state of a windowed step whose accumulators have so many
 // bytes; 0: it has none. With lists they are scratch. apply may be nil.
-func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool, apply *job.Function) (cell state.Cell) {
+func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool, apply *job.Function) (cell state.Cell, err error) {
 	contents, trigger, scratch := accumulator, state.Variable, state.Variable
 	switch {
 	case o.core.Asks():
-		trigger = o.phases.trigger.cellBytes()
+		trigger = o.phases.trigger.values[ofWindow].cellBytes()
 	case o.stateful || o.merges:
 		trigger = stateBytes
 	case o.panes != nil:
@@ -132,15 +130,18 @@ func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool,
 		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
 	}
 	cells := []int{contents, trigger, state.Variable, scratch, state.Variable}
-	if apply != nil && len(apply.States) > 0 {
-		ofWindow, ofKey := statesOf(apply, abi.ScopeWindow), statesOf(apply, abi.ScopeKey)
-		cells = append(cells, ofWindow.cellBytes(), ofKey.cellBytes())
+	if s := windowStatesOf(apply); s.has() {
+		cells = append(cells, s.values[ofWindow].cellBytes(), s.values[ofKey].cellBytes())
 	}
 	o.backend = state.NewMemory(b.plan.MaxParallelism, cells...)
-	if o.core.Asks() {
-		o.phases.trigger.backend = o.backend
+	if o.merges && o.core.Asks() && o.faults.policy != job.Fail {
+		o.phases.rewinds = &rewinds{undoing: undoing{Backend: o.backend, cells: cells}, rows: actsMax}
+		o.backend = &o.phases.rewinds.undoing
 	}
-	return cell
+	if o.core.Asks() {
+		err = o.phases.trigger.keep(o.backend)
+	}
+	return cell, err
 }
 
 // aggregator makes the state of a windowed step, what condenses its records, and the
@@ -158,7 +159,10 @@ func (b *builder) aggregator(s *job.Step, n *node, o *windowOperator) (aggregato
 			bytes = f.Accumulator.FixedBytes()
 			o.panes = newPanes(o.core, &w.Options)
 		}
-		cell := b.windowCells(o, bytes, isListed, w.Apply)
+		cell, err := b.windowCells(o, bytes, isListed, w.Apply)
+		if err != nil {
+			return nil, nil, err
+		}
 		r, err := b.resultsOf(s, n, o, f.Result())
 		if err != nil {
 			return nil, nil, err
@@ -182,7 +186,9 @@ func (b *builder) aggregator(s *job.Step, n *node, o *windowOperator) (aggregato
 	if always && fn.MergesExactly() {
 		o.panes = newPanes(o.core, &w.Options)
 	}
-	g.cell = b.windowCells(o, bytes, isListed, w.Apply)
+	if g.cell, err = b.windowCells(o, bytes, isListed, w.Apply); err != nil {
+		return nil, nil, err
+	}
 	g.backend = o.backend
 	g.results, err = b.resultsOf(s, n, o, fn.Result())
 	return g, g.results.apply, err
@@ -196,7 +202,10 @@ func (b *builder) reducing(s *job.Step, n *node, o *windowOperator, isListed boo
 		bytes = acc.FixedBytes()
 		o.panes = newPanes(o.core, &w.Options)
 	}
-	cell := b.windowCells(o, bytes, isListed, w.Apply)
+	cell, err := b.windowCells(o, bytes, isListed, w.Apply)
+	if err != nil {
+		return nil, nil, err
+	}
 	r, err := b.resultsOf(s, n, o, w.Reduce.Accumulator.Project(reducedColumns(s)))
 	if err != nil {
 		return nil, nil, err
@@ -229,6 +238,10 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 		withoutTimers: withoutTimers{o.limit},
 		function:      f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		backend: o.backend, cell: cell, variable: !f.Accumulator.IsFixedWidth(), out: o.out, results: r, faults: o.faults, stamp: 1,
+		originals: o.faults.originals(s.Input),
+	}
+	if g.originals != nil {
+		g.originals.scratch = cell == accumulatorCell
 	}
 	var err error
 	g.caller, err = b.caller(f, g)
@@ -247,8 +260,8 @@ func (b *builder) twoSided(o *windowOperator, fns *job.WindowFunctions, apply *j
 	if err := b.askFunctions(o, fns, sides[left].Input, sides[right].Input); err != nil {
 		return err
 	}
-	b.windowCells(o, 0, true, apply)
-	return nil
+	_, err := b.windowCells(o, 0, true, apply)
+	return err
 }
 
 // listOfBoth makes the contents of a join or co-group.

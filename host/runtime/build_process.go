@@ -48,17 +48,12 @@ func (b *builder) process(s *job.Step, n *node, stats *StepStats) (operator, *ke
 	o.chains.limit = s.Limits.TimerCalls
 	o.states.Bound(callsLimit{o.limit})
 	o.processSides(s)
-	instance, err := b.config.Guest(f)
+	instance, err := b.instance(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.job.guests = append(b.job.guests, instance)
-	caller, ok := instance.(callsStates)
-	switch {
-	case ok:
-		caller.CallStates(o.states)
-	case len(f.Slots()) < len(f.States):
-		return nil, nil, fmt.Errorf("function %s has list, map or broadcast states, and its instance cannot call for them", f.Name)
+	if err := answerCalls(instance, f, o.states); err != nil {
+		return nil, nil, err
 	}
 	if o.caller, err = b.callerIn(instance, f, guests.Options{Written: writesSlots(f)}, processRole{o}); err != nil {
 		return nil, nil, err
@@ -71,24 +66,37 @@ type callsStates interface {
 	CallStates(sandbox.StateCalls)
 }
 
+// answerCalls has states answer the calls of a function's instance.
+func answerCalls(instance Guest, f *job.Function, states *process.States) error {
+	caller, ok := instance.(callsStates)
+	switch {
+	case ok:
+		caller.CallStates(states)
+	case len(f.Slots()) < len(f.States):
+		return fmt.Errorf("function %s has list, map or broadcast states, and its instance cannot call for them", f.Name)
+	}
+	return nil
+}
+
 // processSides sets what the operator knows of its inputs.
 func (o *processOperator) processSides(s *job.Step) {
 	inputs, sides := s.Process.Function.Inputs, s.Sides()
 	if sides == nil {
-		o.shows = s.Input.Project(s.KeyBy)
+		o.shows, o.originals = s.Input.Project(s.KeyBy), o.faults.originals(s.Input)
 		o.sides[left] = processSide{
 			key: stream.NewProjection(s.Input, s.KeyBy), input: stream.NewProjection(s.Input, inputs[0].Columns), kind: abi.OpOnRecord,
 		}
 		return
 	}
 	o.shows = sides[left].Input.Project(sides[left].Key)
-	for i, side := range sides {
-		o.sides[i] = processSide{input: stream.NewProjection(side.Input, inputs[i].Columns), kind: abi.OpOnRecord}
+	o.originals = o.faults.originals(sides[left].Input, sides[right].Input)
+	for i, of := range sides {
+		o.sides[i] = processSide{input: stream.NewProjection(of.Input, inputs[i].Columns), kind: abi.OpOnRecord, side: side(i)}
 		if i == int(right) && s.Process.Broadcast {
 			o.sides[i].kind = abi.OpOnBroadcast
 			continue
 		}
-		o.sides[i].key = stream.NewProjection(side.Input, side.Key)
+		o.sides[i].key = stream.NewProjection(of.Input, of.Key)
 		if i == int(right) {
 			o.sides[i].kind = abi.OpOnSecond
 		}
@@ -101,7 +109,7 @@ func processStates(f *job.Function) []process.State {
 	for i := range f.States {
 		s := &f.States[i]
 		list[i] = process.State{
-			InSlot: s.InSlot, Key: s.Key, Value: s.Value, Shared: s.Scope == abi.ScopeBroadcast,
+			InSlot: s.InSlot, Key: s.Key, Value: s.Value, Shared: s.Scope == abi.ScopeBroadcast, Window: s.Scope == abi.ScopeWindow,
 			TTL: process.TTL{Millis: s.TTL, OnRead: s.OnRead, Once: s.SeenOnce},
 		}
 	}

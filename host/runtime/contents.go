@@ -18,6 +18,8 @@ type aggregator interface {
 	// create makes the entry's accumulator anew, of no records.
 	create(r state.Ref) error
 	add(r state.Ref, row stream.Row, t stream.EventTime) error
+	// settle makes sure that the backend tells whether an accumulator has a record.
+	settle(r state.Ref) error
 	// merge takes the accumulator of another entry in, which is cleared then.
 	merge(into, from state.Ref) error
 	// result puts out the result of the accumulator, for a window.
@@ -56,8 +58,8 @@ func (c *accumulated) has(r state.Ref) bool { return c.backend.Has(r, contentsCe
 func (c *accumulated) fire(r state.Ref, w window.Window) error { return c.result(r, w) }
 
 func (c *accumulated) merge(into, from state.Ref) error {
-	if !c.has(from) {
-		return nil
+	if err := c.settle(from); err != nil || !c.has(from) {
+		return err
 	}
 	if !c.has(into) {
 		c.backend.Hold(into, contentsCell)

@@ -22,6 +22,7 @@ type decodeTask struct {
 	limits    Limits
 	stamper   *stamper // says the records' event times; nil: eventTime does
 	keeps     bool     // the bytes of records that cannot be decoded are wanted
+	traced    string   // the source, if it is wanted where rows come from
 
 	chunk  *chunk             // being decoded
 	record int                // next of its records
@@ -143,13 +144,24 @@ func (t *decodeTask) decodeRecords(d *decoded) {
 	c, b := t.chunk, d.batch
 	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
 		from, to := t.bounds()
+		rows := b.Len()
 		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
 			t.fault(d, t.record, t.at, err)
 		} else if t.stamper != nil {
 			t.stamper.came(b.Len(), t.record, t.at)
 		}
+		if b.Len() > rows {
+			t.trace(b, t.at)
+		}
 		d.bytes += int64(to - from)
 		t.move(to - from)
+	}
+}
+
+// trace says where the last row comes from, if that is wanted.
+func (t *decodeTask) trace(b *stream.Batch, at connector.Position) {
+	if t.traced != "" {
+		b.SetOrigin(stream.Origin{Source: t.traced, Split: t.chunk.Split, Record: at.Record, Offset: at.Offset})
 	}
 }
 

@@ -94,6 +94,7 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	} else {
 		b.AppendProjected(g.rows, e.Payload, stream.MinTime)
 	}
+	g.task.trace(b, g.ops[i].at)
 	n := b.Len() - 1
 	at, err := g.time(b.Row(n), g.chunk, record)
 	b.SetTime(n, at)

@@ -168,16 +168,19 @@ func (o *each) Take(i int, e abi.Effect) error {
 		o.marks.pass(i, o.outs)
 	}
 	n := int(o.ops[i])
-	switch {
-	case e.Kind == abi.EffectKeep:
+	if e.Kind == abi.EffectKeep {
 		o.kept = true
-	case o.join != nil:
-		row := o.batch.Row(n)
-		o.results[0].batch.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
-	default:
-		e.Payload[0] = byte(o.batch.Change(n))
-		o.results[e.Aux].batch.Append(e.Payload, o.batch.Time(n))
+		return nil
 	}
+	to := o.results[e.Aux].batch
+	if o.join != nil {
+		row := o.batch.Row(n)
+		to.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
+	} else {
+		e.Payload[0] = byte(o.batch.Change(n))
+		to.Append(e.Payload, o.batch.Time(n))
+	}
+	to.CopyOrigin(o.batch, n)
 	return nil
 }
 
@@ -186,6 +189,7 @@ func (o *each) Done(i int) error {
 	if o.kept {
 		n := int(o.ops[i])
 		o.results[0].batch.Append(o.batch.Row(n), o.batch.Time(n))
+		o.results[0].batch.CopyOrigin(o.batch, n)
 		o.kept = false
 	}
 	return nil
@@ -197,6 +201,7 @@ func (o *each) Fault(i int, err error) error {
 	n := int(o.ops[i])
 	x := failureOf(o.function, o.caller, i, err)
 	x.record, x.schema, x.time = o.batch.Row(n), o.schema, o.batch.Time(n)
+	x.position = o.batch.Origin(n).String()
 	return o.faults.take(&x)
 }
 
@@ -228,7 +233,7 @@ func (b *builder) each(s *job.Step) error {
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err
 	}
-	t.op, t.faults = o, o.faults
+	t.op, t.faults, t.name = o, o.faults, "step "+failedOf(s.Name) // as the job file calls it
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }

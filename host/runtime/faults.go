@@ -22,6 +22,9 @@ type faults struct {
 	stats  *StepStats
 	rate   faultRate
 	tell   func(error) // of one that is left out
+
+	computed int           // columns at the end of a record that are no part of it: the key that a function made
+	origin   stream.Origin // of the record at hand, if it is put out when it fails
 }
 
 // failure is a record that a function failed on.
@@ -30,10 +33,11 @@ type failure struct {
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
 	shown    string         // for people; "": the row as it is shown
-	position string         // of a source
+	position string         // where it was read
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
+	fuel     int64  // that the op took, if it ended; 0: it is not known
 	err      error
 }
 
@@ -54,7 +58,7 @@ func (f *failing) withFailed(outs []*output) []*output {
 // failureOf is the failure of op i of a function.
 func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	kind, _ := c.Op(i)
-	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String()}
+	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent()}
 	if len(f.Inputs) > 0 {
 		x.schema = f.Inputs[0].Schema
 		if kind == abi.OpOnSecond || kind == abi.OpOnBroadcast || kind == abi.OpOnKey {
@@ -74,7 +78,11 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	}
 	switch kind {
 	case abi.OpOnWindow, abi.OpOnGroup, abi.OpEvict, abi.OpClear, abi.OpOnEventTime, abi.OpOnProcessingTime, abi.OpOnMerge:
-		w := showWindow(window.Window{Start: ctx.Start, End: ctx.End})
+		of := window.Window{Start: ctx.Start, End: ctx.End}
+		if x.time == stream.MinTime {
+			x.time = stream.EventTime(of.MaxTimestamp())
+		}
+		w := showWindow(of)
 		x.where += " of " + w
 		if x.shown = w; x.record != nil {
 			x.shown = x.schema.Show(x.record) + " in " + w
@@ -84,6 +92,13 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 		x.where = x.shown
 	}
 	return x
+}
+
+// came says which record is at hand.
+func (f *faults) came(b *stream.Batch, n int) {
+	if f.out != nil {
+		f.origin = b.Origin(n)
+	}
 }
 
 // fail fails the job, whatever the policy is.
@@ -136,6 +151,7 @@ func (f *faults) write(x *failure) {
 	text(x.shown)
 	text(x.position)
 	reason, message, backtrace, fuel := describe(x.err)
+	fuel = max(fuel, x.fuel)
 	text(reason)
 	text(message)
 	if x.function != nil {
@@ -144,7 +160,7 @@ func (f *faults) write(x *failure) {
 		text("")
 	}
 	text(x.key)
-	if fuel >= 0 {
+	if fuel > 0 {
 		w.SetInt64(column, fuel)
 		column++
 	} else {
@@ -160,9 +176,9 @@ const failedOutput = "failed"
 // undecodable is the reason of records that could not be decoded.
 const undecodable = "undecodable"
 
-// describe takes a fault apart; fuel -1: it is not known.
+// describe takes a fault apart; fuel 0: it is not known.
 func describe(err error) (reason, message string, backtrace []string, fuel int64) {
-	reason, message, fuel = undecodable, err.Error(), -1
+	reason, message = undecodable, err.Error()
 	if kind := guests.KindOf(err); kind != 0 {
 		reason = kind.String()
 	}
@@ -170,10 +186,7 @@ func describe(err error) (reason, message string, backtrace []string, fuel int64
 	var answer *abi.Fault
 	switch {
 	case errors.As(err, &code):
-		message, backtrace = code.Message, code.Backtrace
-		if code.Fuel > 0 {
-			fuel = code.Fuel
-		}
+		message, backtrace, fuel = code.Message, code.Backtrace, code.Fuel
 	case errors.As(err, &answer):
 		message = answer.Detail
 	}
@@ -224,7 +237,7 @@ func (r *faultRate) fault() bool {
 // faults makes what a step's functions need; its output, if there is one, is added to
 // outs, for the marks.
 func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
-	f := &faults{policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
+	f := &faults{computed: s.Computed, policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
 	if s.OnFault == job.DeadLetter {
 		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: failedOutput}, n)
 		f.writer = stream.NewRowWriter(job.FailedSchema)

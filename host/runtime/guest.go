@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
@@ -41,14 +42,17 @@ type guest struct {
 	marks     []pendingMark      // what waits behind ops
 	discarded []state.Ref        // scratch, to be cleared behind the ops
 	dirty     bool               // ops change accumulators that are held
+	hollow
+	originals *originals
 }
 
 // guestGroup is an accumulator that ops work on. An entry that is created again, or used
 // after it was cleared, gets another.
 type guestGroup struct {
-	ref  state.Ref
-	gone bool // the entry is cleared, and kept is what it held
-	kept []byte
+	ref    state.Ref
+	filled bool // a record has come to it; true to what happened while hollow watches
+	gone   bool // the entry is cleared, and kept is what it held
+	kept   []byte
 }
 
 // pendingMark is a watermark, or the end of a window, behind a number of ops.
@@ -77,7 +81,7 @@ func (g *guest) group(r state.Ref, created bool) uint32 {
 	s := &g.groupOf[r]
 	if s.stamp != g.stamp || created {
 		*s = slotStamp{g.stamp, uint32(len(g.groups))}
-		g.groups = append(g.groups, guestGroup{ref: r})
+		g.groups = append(g.groups, guestGroup{ref: r, filled: !created && !g.isHollow(r)})
 	}
 	return s.slot
 }
@@ -89,10 +93,22 @@ func (g *guest) create(r state.Ref) error {
 }
 
 func (g *guest) add(r state.Ref, row stream.Row, t stream.EventTime) error {
+	if g.originals != nil {
+		g.originals.keep(g.caller.Len(), left, row)
+	}
 	g.caller.Add(abi.OpAdd, g.group(r, false), g.caller.Row(g.input, row), nil)
 	g.times = append(g.times, t)
 	g.dirty = true
 	return g.completeIfDue()
+}
+
+// settle makes sure that it is known whether an accumulator has a record. One that was
+// made before the present frame has one.
+func (g *guest) settle(r state.Ref) error {
+	if g.faults.policy == job.Fail || int(r) >= len(g.groupOf) || g.groupOf[r].stamp != g.stamp || g.groups[g.groupOf[r].slot].filled {
+		return nil
+	}
+	return g.complete()
 }
 
 func (g *guest) merge(into, from state.Ref) error {
@@ -115,6 +131,11 @@ func (g *guest) combine(r state.Ref, parts []state.Ref, w window.Window) error {
 		if err := g.complete(); err != nil {
 			return err
 		}
+	}
+	// A pane is marked before it is known whether it has a record.
+	parts = slices.DeleteFunc(parts, func(part state.Ref) bool { return !g.backend.Has(part, g.cell) })
+	if len(parts) == 0 {
+		return nil
 	}
 	if err := g.create(r); err != nil {
 		return err
@@ -179,6 +200,7 @@ func (g *guest) complete() error {
 		}
 	}
 	g.passMarks(n)
+	g.settleHollow()
 	for _, r := range g.discarded {
 		g.backend.Clear(r, g.cell)
 	}
@@ -232,17 +254,26 @@ func (g *guest) Store(group uint32, _ int, row stream.Row) error {
 	return nil
 }
 
-// Take puts out a result.
+// Take puts out a result, unless no record has come to it.
 func (g *guest) Take(i int, e abi.Effect) error {
 	g.passMarks(i)
 	_, group := g.caller.Op(i)
+	if g.watches && !g.groups[group].filled {
+		g.taken++
+		return nil
+	}
 	g.results.put(g.out, g.backend.Key(g.groups[group].ref), e.Payload, g.windows[g.taken])
 	g.taken++
 	return nil
 }
 
 // Done implements guests.Role.
-func (g *guest) Done(int) error { return nil }
+func (g *guest) Done(i int) error {
+	if g.watches {
+		g.came(i)
+	}
+	return nil
+}
 
 // Fault: a record that could not be added, or a result, is a dead letter, and the
 // accumulator stays as it was. One that could not be made or merged fails the job:
@@ -255,9 +286,14 @@ func (g *guest) Fault(i int, err error) error {
 	x.time, x.key = g.times[i], g.key.Show(g.backend.Key(r))
 	switch kind {
 	case abi.OpAdd:
+		g.watch(i)
+		g.originals.show(&x, i)
 	case abi.OpResult:
 		w := showWindow(g.windows[g.taken])
 		g.taken++
+		if g.watches && !g.groups[group].filled {
+			return nil // nobody has asked for it
+		}
 		x.record, x.schema = g.Load(nil, group, 0), g.function.Accumulator
 		x.shown = x.schema.Show(x.record) + " in " + w
 		x.where = "the result of " + w

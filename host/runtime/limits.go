@@ -92,6 +92,13 @@ func (l *stateLimit) begin() {
 	l.spare = state.Stats{Entries: max(0, s.Entries-l.settled.Entries), Bytes: max(0, s.Bytes-l.settled.Bytes)}
 }
 
+// made says that entries were made for ops, since the state was so large, that hold
+// nothing yet.
+func (l *stateLimit) made(before state.Stats) {
+	s := l.backend.Stats()
+	l.spare.Entries, l.spare.Bytes = l.spare.Entries+s.Entries-before.Entries, l.spare.Bytes+s.Bytes-before.Bytes
+}
+
 // fill says that one of those entries is about to hold something.
 func (l *stateLimit) fill() {
 	if n := l.spare.Entries; n > 0 {
@@ -252,5 +259,6 @@ func (o *windowOperator) refuses(s side, b *stream.Batch, i int) (bool, error) {
 		x.record = p.AppendTo(nil, b.Row(i), stream.Insert)
 		x.where = "the record " + x.schema.Show(x.record)
 	}
+	o.showAssigned(&x, s, b, i)
 	return true, o.faults.take(&x)
 }

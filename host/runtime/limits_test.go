@@ -53,6 +53,9 @@ func runLimited(t *testing.T, step string, batch int, lines []string) (r limited
 	if strings.Contains(step, "reduce") {
 		text = strings.Replace(text, "t: BIGINT", "t: BIGINT, s: STRING", 1)
 	}
+	if strings.Contains(step, "keeps.") {
+		text = strings.Replace(strings.Replace(text, "n: BIGINT", "v: BIGINT", 1), "{greedy:", "{keeps: {file: keeps-c.wasm}, greedy:", 1)
+	}
 	if strings.Contains(step, "dead-letter") {
 		text += "  failed: {from: s.failed, file: {path: failed, format: json}}\n"
 	}
@@ -188,6 +191,28 @@ func TestStateLimitOfWindows(t *testing.T) {
 	// many. When the first seventeen are due and would set theirs again, there are 90.
 	if n := strings.Count(r.out, `"n":1,`); n != 77 || r.faults != 30 || strings.Count(r.failed, "limits: {timers: …}") != 30 {
 		t.Errorf("%d rows, %d faults: %.1000s", n, r.faults, r.failed)
+	}
+}
+
+// TestStateLimitOfCallsInWindows: so is what a window function, or a trigger, puts into
+// lists and maps: of 30 keys some come out, and the others are faults.
+func TestStateLimitOfCallsInWindows(t *testing.T) {
+	var lines []string
+	for i := range 30 {
+		lines = append(lines, fmt.Sprintf(`{"k":%d,"v":1,"t":5}`, i))
+	}
+	for name, window := range map[string]string{
+		"apply":   "window: {tumbling: {size: 10ms}}, apply: {wasm: keeps.recall}",
+		"trigger": "window: {tumbling: {size: 10ms}, trigger: {wasm: keeps.distinct, with: {size: 1}}}, aggregate: {n: count}",
+	} {
+		for _, batch := range []int{1, 1000} {
+			r := runLimited(t, "{from: in, key-by: [k], "+window+", on-fault: dead-letter, fault-rate: 1, limits: {entries: 40}}", batch, lines)
+			must(t, r.err)
+			rows := strings.Count(r.out, "{")
+			if r.faults == 0 || rows == 0 || rows+int(r.faults) != 30 || strings.Count(r.failed, "limits: {entries: …}") != int(r.faults) {
+				t.Errorf("%s, batch %d: %d rows, %d faults: %.500s", name, batch, rows, r.faults, r.failed)
+			}
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ func (n *native) result(r state.Ref, w window.Window) error {
 	return nil
 }
 
+func (n *native) settle(state.Ref) error { return nil }
+
 func (n *native) forget(state.Ref) {}
 
 // discard: what is put into a cell of variable width is held.

@@ -138,7 +138,7 @@ func (r *route) distribute(b *stream.Batch) bool {
 		if r.row == b.Len() {
 			break
 		}
-		if !r.direct(b.Row(r.row), b.Time(r.row)) {
+		if !r.direct(b, r.row) {
 			return false
 		}
 		r.row++
@@ -147,35 +147,36 @@ func (r *route) distribute(b *stream.Batch) bool {
 	return true
 }
 
-func (r *route) direct(row stream.Row, t stream.EventTime) bool {
+// direct hands row n on.
+func (r *route) direct(b *stream.Batch, n int) bool {
 	switch {
 	case r.deal == inTurn:
-		return r.dealOut(row, t)
+		return r.dealOut(b, n)
 	case r.deal == straight:
-		return r.hand(r.next, row, t)
+		return r.hand(r.next, b, n)
 	case r.key == nil:
-		return r.copyToAll(row, t)
+		return r.copyToAll(b, n)
 	}
-	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], row, stream.Insert)
-	return r.hand(int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))]), row, t)
+	r.keyBuf = r.key.AppendTo(r.keyBuf[:0], b.Row(n), stream.Insert)
+	return r.hand(int(r.owner[stream.KeyGroupOf(stream.Row(r.keyBuf).Hash(), len(r.owner))]), b, n)
 }
 
 // hand hands a row to one task.
-func (r *route) hand(i int, row stream.Row, t stream.EventTime) bool {
+func (r *route) hand(i int, b *stream.Batch, n int) bool {
 	if !r.hasPending(i) {
 		return false
 	}
-	r.append(i, row, t)
+	r.append(i, b, n)
 	return true
 }
 
 // dealOut hands a row to the task whose turn it is, or if that has no room, to the next
 // one that has.
-func (r *route) dealOut(row stream.Row, t stream.EventTime) bool {
+func (r *route) dealOut(b *stream.Batch, n int) bool {
 	for range r.pipes {
 		i := r.next
 		r.next = (r.next + 1) % len(r.pipes)
-		if r.hand(i, row, t) {
+		if r.hand(i, b, n) {
 			return true
 		}
 	}
@@ -183,21 +184,22 @@ func (r *route) dealOut(row stream.Row, t stream.EventTime) bool {
 }
 
 // copyToAll hands a row to all tasks, or to none.
-func (r *route) copyToAll(row stream.Row, t stream.EventTime) bool {
+func (r *route) copyToAll(b *stream.Batch, n int) bool {
 	for i := range r.pipes {
 		if !r.hasPending(i) {
 			return false
 		}
 	}
 	for i := range r.pipes {
-		r.append(i, row, t)
+		r.append(i, b, n)
 	}
 	return true
 }
 
-func (r *route) append(i int, row stream.Row, t stream.EventTime) {
+func (r *route) append(i int, from *stream.Batch, n int) {
 	b := r.pending[i]
-	b.Append(row, t)
+	b.Append(from.Row(n), from.Time(n))
+	b.CopyOrigin(from, n)
 	if b.Len() >= r.limits.BatchRows || b.Bytes() >= r.limits.BatchBytes {
 		r.send(i)
 	}

@@ -16,6 +16,10 @@ import (
 //  3. the trigger is asked all questions that came up, in their order;
 //  4. the acts are carried out in order, an answer in the place of each question.
 //
+// A record that the trigger fails on is left out of that window, and of no other: it is
+// not added, and sets no timer. Where windows merge, what the core has decided about
+// records behind it must not stand either, so that is taken back: see rewind.go.
+//
 // This gives what asking one by one would give: a trigger never sees what windows hold,
 // and nothing that the core decides depends on its answers. Timers that are due work
 // likewise, in rounds of one moment each: what a round sets that is due is another
@@ -37,10 +41,11 @@ type phases struct {
 	decided bool // acts of the present rows wait, or have been carried out
 	batch   *stream.Batch
 	side    side
-	from    int   // the rows that the assigner was asked about begin here
-	to      int   // the rows that were decided about end here
-	asked   int   // and those that the assigner was asked about here
-	err     error // what the row behind them fails with
+	from    int      // the rows that the assigner was asked about begin here
+	asked   int      // and end here
+	to      int      // the rows that were decided about end here
+	err     error    // what the row behind them fails with
+	rewinds *rewinds // nil: nothing is ever taken back
 }
 
 // act is an effect of the core that waits, with the entries that it is about.
@@ -51,6 +56,8 @@ type act struct {
 	purges   bool
 	appends  bool      // Ask: first the record is added to the contents
 	sets     bool      // Ask: in the end a timer is set, the cleanup's
+	late     bool      // the record is late, and no more is to be done
+	nth      int32     // Ask: of the windows of the record
 	row      int32     // of the batch
 	ref      state.Ref // of its window; Append, Fire, Purge, Clear: of the contents
 	other    state.Ref // Ask: of the contents; Merge: what is merged into ref
@@ -83,6 +90,7 @@ func (o *windowOperator) assignedRows(s side, b *stream.Batch, from, to int) (in
 		if o.windows, sound = p.assigner.of(i - p.from); !sound {
 			continue
 		}
+		o.faults.came(b, i)
 		if refused, err := o.refuses(s, b, i); err != nil || refused {
 			if err != nil {
 				return i, err
@@ -114,6 +122,9 @@ func (o *windowOperator) phasedRows(s side, b *stream.Batch, from, to int) (int,
 		return from, err
 	}
 	p.decided = false
+	if p.to >= p.asked {
+		p.asked = 0
+	}
 	return p.to, p.err
 }
 
@@ -122,37 +133,71 @@ func (o *windowOperator) phasedRows(s side, b *stream.Batch, from, to int) (int,
 func (o *windowOperator) decide(from, to int) (next int, err error) {
 	p := o.phases
 	if p.assigner != nil {
-		to = min(to, from+actsMax)
-		if to, err = p.assigner.ask(p.side, p.batch, from, to, o.facts.Now); err != nil {
+		if to, err = p.assign(from, min(to, from+actsMax), o.facts.Now); err != nil {
 			return from, err
 		}
-		if p.assigner.failed.err != nil {
-			to = from + p.assigner.failed.at
-		}
 	}
+	to = p.rewinds.begin(p.trigger, from, to)
+	for {
+		if next, err = o.decideRows(from, to); err == nil {
+			err = o.ask()
+		}
+		if err != nil || p.rewinds.stands(p.trigger) {
+			return next, err
+		}
+		to = p.rewind(from)
+	}
+}
+
+// assign has the assigner asked about rows, unless it was asked already; they end before
+// one that it fails the step on.
+func (p *phases) assign(from, to int, now window.Now) (int, error) {
+	if from >= p.asked {
+		asked, err := p.assigner.ask(p.side, p.batch, from, to, now)
+		if err != nil {
+			return from, err
+		}
+		p.from, p.asked = from, asked
+	}
+	to = p.asked
+	if f := &p.assigner.failed; f.err != nil {
+		to = p.from + f.at
+	}
+	return to, nil
+}
+
+// decideRows decides about rows until one fails, or there are many acts.
+func (o *windowOperator) decideRows(from, to int) (next int, err error) {
+	p := o.phases
 	for next = from; next < to && len(p.acts) < actsMax; next++ {
 		var given []window.Window
 		if p.assigner != nil {
 			var sound bool
-			if given, sound = p.assigner.of(next - from); !sound {
+			if given, sound = p.assigner.of(next - p.from); !sound {
 				continue
 			}
-			if refused, err := o.refuses(p.side, p.batch, next); err != nil || refused {
-				if p.err = err; err != nil {
-					break
-				}
+			last, refused, err := o.admits(from, next)
+			switch {
+			case last || err != nil:
+				p.err = err
+				return next, nil
+			case refused && p.rewinds != nil:
+				return next + 1, nil
+			case refused:
 				continue
 			}
 		}
 		if err := o.decideRow(next, given); err != nil {
 			p.err = o.failed(err, "the record of", p.batch.Time(next))
-			break
+			return next, nil
 		}
 	}
-	if p.assigner != nil && p.err == nil && next == to {
-		p.err = p.assigner.failed.err
+	if p.assigner != nil {
+		if f := &p.assigner.failed; f.err != nil && next == p.from+f.at {
+			p.err = f.err
+		}
 	}
-	return next, o.ask()
+	return next, nil
 }
 
 // ask has the questions answered.
@@ -160,13 +205,14 @@ func (o *windowOperator) ask() error {
 	if o.phases.trigger == nil {
 		return nil
 	}
-	return o.phases.trigger.caller.Perform()
+	return o.phases.trigger.perform()
 }
 
 // decideRow asks the core about one record and notes what it says.
 func (o *windowOperator) decideRow(i int, given []window.Window) error {
 	p := o.phases
 	row, t := p.batch.Row(i), p.batch.Time(i)
+	o.faults.came(p.batch, i)
 	e, err := o.read(p.side, row, t)
 	if err != nil {
 		return err
@@ -182,7 +228,11 @@ func (o *windowOperator) decideRow(i int, given []window.Window) error {
 		o.loadSet()
 	}
 	taken := false
-	for _, w := range windows {
+	for nth, w := range windows {
+		if p.rewinds.leavesOut(i, nth) {
+			taken = true
+			continue
+		}
 		if o.stateful && !o.merges {
 			o.loadTrigger(w)
 		}
@@ -191,22 +241,22 @@ func (o *windowOperator) decideRow(i int, given []window.Window) error {
 			return err
 		}
 		taken = taken || took
-		if err := o.note(i, row, t); err != nil {
+		if err := o.note(i, nth, row, t); err != nil {
 			return err
 		}
 	}
-	if !taken {
-		o.lost(e, row, t)
+	if !taken && o.core.IsLate(e, o.facts.Now) {
+		p.acts = append(p.acts, act{late: true, row: int32(i)})
 	}
 	return nil
 }
 
-// note turns the core's effects into acts.
-func (o *windowOperator) note(i int, row stream.Row, t stream.EventTime) error {
+// note turns the core's effects about the nth window of a record into acts.
+func (o *windowOperator) note(i, nth int, row stream.Row, t stream.EventTime) error {
 	p := o.phases
 	for j := range o.effects {
 		e := &o.effects[j]
-		a := act{kind: e.Kind, domain: state.Domain(e.Domain), row: int32(i), time: e.Time, window: e.Window}
+		a := act{kind: e.Kind, domain: state.Domain(e.Domain), row: int32(i), nth: int32(nth), time: e.Time, window: e.Window}
 		switch e.Kind {
 		case window.Append, window.Fire, window.Purge, window.Clear:
 			a.ref = o.ref(e.Contents)
@@ -219,9 +269,7 @@ func (o *windowOperator) note(i int, row stream.Row, t stream.EventTime) error {
 				continue
 			}
 		case window.Unite:
-			if p.trigger.count > 0 {
-				p.trigger.caller.Merged(uint32(o.ref(e.From)))
-			}
+			p.trigger.unite(o.ref(e.From))
 			continue
 		case window.Ask:
 			a.question, a.purges = e.Question, e.Purges
@@ -295,17 +343,11 @@ func (o *windowOperator) perform(a *act) error {
 		o.contents.clear(a.ref)
 		o.contents.retire(a.ref, a.window)
 	case window.Ask:
-		if a.appends {
-			if err := o.addRow(a.other, a.row); err != nil {
-				return err
-			}
-		}
-		if err := o.answer(a); err != nil {
-			return err
-		}
-		if a.sets {
-			o.backend.SetTimer(a.domain, a.time, a.ref)
-		}
+		return o.answer(a)
+	}
+	if a.late {
+		t := o.phases.batch.Time(int(a.row))
+		o.lost(window.Element{Time: t}, o.phases.batch.Row(int(a.row)), t)
 	}
 	return nil
 }
@@ -313,15 +355,22 @@ func (o *windowOperator) perform(a *act) error {
 // addRow adds a record to the contents at r.
 func (o *windowOperator) addRow(r state.Ref, row int32) error {
 	p := o.phases
+	o.faults.came(p.batch, int(row))
 	return o.contents.add(r, p.side, p.batch.Row(int(row)), p.batch.Time(int(row)))
 }
 
-// answer does what the trigger's function answered.
+// answer does what the trigger's function answered. A record that it failed on is not in
+// the window, so all is as it was before.
 func (o *windowOperator) answer(a *act) error {
 	t := o.phases.trigger
-	wishes, decision, err := t.next()
-	if err != nil {
+	wishes, decision, sound, err := t.next()
+	if err != nil || !sound && a.appends {
 		return err
+	}
+	if a.appends {
+		if err := o.addRow(a.other, a.row); err != nil {
+			return err
+		}
 	}
 	for _, w := range wishes {
 		if w.deletes {
@@ -330,6 +379,9 @@ func (o *windowOperator) answer(a *act) error {
 			t.chains.set(o.backend, w.domain, w.at, a.ref)
 			o.backend.SetTimer(w.domain, w.at, a.ref)
 		}
+	}
+	if a.sets {
+		o.backend.SetTimer(a.domain, a.time, a.ref)
 	}
 	if a.question == window.AboutEnd {
 		t.clear(a.ref)
@@ -388,5 +440,5 @@ func (o *windowOperator) decideTimer(d state.Domain, at int64, r state.Ref) erro
 	if o.merges && len(o.effects) == 0 {
 		o.phases.trigger.clear(r) // the window is part of another one
 	}
-	return o.note(0, nil, stream.MinTime)
+	return o.note(0, 0, nil, stream.MinTime)
 }

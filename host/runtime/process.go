@@ -45,6 +45,8 @@ type processOperator struct {
 	visiting bool           // all keys are to be visited
 	chains   chains
 	record   []byte // the broadcast record's row, as the function takes it
+
+	originals *originals
 }
 
 // processSide is what a step needs to know of the records of one input.
@@ -52,6 +54,7 @@ type processSide struct {
 	key   *stream.Projection // nil: a broadcast input
 	input *stream.Projection // to the columns that the function declares
 	kind  abi.OpKind
+	side  side
 }
 
 // processOp is an op that was put off.
@@ -70,6 +73,7 @@ func (o *processOperator) rows(s side, b *stream.Batch, from, to int) (int, erro
 		if err := o.settleClock(); err != nil {
 			return i, err
 		}
+		o.faults.came(b, i)
 		if side.key == nil {
 			if err := o.broadcast(side, b.Row(i), b.Time(i)); err != nil {
 				return i, err
@@ -95,6 +99,9 @@ func (o *processOperator) element(s *processSide, row stream.Row, t stream.Event
 			return err
 		}
 		ref = o.backend.Entry(hash, key, state.Namespace{}) // the other was good until the frame's end
+	}
+	if o.originals != nil {
+		o.originals.keep(o.caller.Len(), s.side, row)
 	}
 	return o.ask(processOp{s.kind, ref, t}, o.caller.Row(s.input, row), int64(t), 0)
 }
@@ -160,6 +167,9 @@ func (o *processOperator) perform() error {
 func (o *processOperator) broadcast(s *processSide, row stream.Row, t stream.EventTime) error {
 	o.record = s.input.AppendTo(o.record[:0], row, stream.Insert)
 	o.context = guests.Context{Time: int64(t), Watermark: int64(o.now), Clock: int64(o.clock), Key: guests.NoRow(), Second: guests.NoRow()}
+	if o.originals != nil {
+		o.originals.keep(o.caller.Len(), s.side, row)
+	}
 	o.caller.Add(s.kind, guests.NoGroup, o.caller.WholeRow(o.record), &o.context)
 	o.add(processOp{kind: s.kind, time: t})
 	if err := o.perform(); err != nil || !o.visiting {
@@ -392,6 +402,10 @@ func (processRole) Done(int) error { return nil }
 func (p processRole) Fault(i int, err error) error {
 	o, op := p.o, &p.o.ops[i]
 	x := failureOf(o.function, o.caller, i, err)
+	switch op.kind {
+	case abi.OpOnRecord, abi.OpOnSecond, abi.OpOnBroadcast:
+		o.originals.show(&x, i)
+	}
 	if x.time = op.time; op.kind != abi.OpOnBroadcast {
 		x.key = o.shows.Show(o.backend.Key(op.ref))
 	}

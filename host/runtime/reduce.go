@@ -43,6 +43,8 @@ type reducer struct {
 	buf     []byte
 	row     []byte
 	err     error
+
+	originals *originals
 }
 
 // reducedMark is what waits behind a number of ops: a result, the end of a window, or a
@@ -113,6 +115,9 @@ func (g *reducer) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 		if err := g.complete(); err != nil {
 			return err
 		}
+	}
+	if g.originals != nil {
+		g.originals.keep(g.caller.Len(), left, row)
 	}
 	g.reduce(r, g.caller.Row(g.input, row), t)
 	return g.completeIfDue()
@@ -284,5 +289,6 @@ func (g *reducer) Fault(i int, err error) error {
 		x.where = "a merge"
 		return g.faults.fail(&x)
 	}
+	g.originals.show(&x, i)
 	return g.faults.take(&x)
 }

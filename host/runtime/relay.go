@@ -19,6 +19,7 @@ func (o *relay) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 			return i, nil
 		}
 		o.out.batch.Append(b.Row(i), b.Time(i))
+		o.out.batch.CopyOrigin(b, i)
 	}
 	return to, nil
 }

@@ -102,8 +102,17 @@ func windowLayout(s *job.Step) string {
 func statesText(f *job.Function) string {
 	text := ""
 	for i := range f.States {
-		st := &f.States[i]
-		text += " state " + st.Name + " of " + st.Scope + " " + st.Value.String()
+		st, word := &f.States[i], "state"
+		if !st.InSlot {
+			word = st.Kind
+		}
+		text += " " + word + " " + st.Name + " of " + st.Scope + " "
+		if st.Key != nil {
+			text += st.Key.String() + " to "
+		}
+		if text += st.Value.String(); st.TTL > 0 {
+			text += " with a time to live"
+		}
 	}
 	return text
 }

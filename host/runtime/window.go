@@ -112,6 +112,7 @@ func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error
 		if o.isFull() {
 			return i, nil
 		}
+		o.faults.came(b, i)
 		if err := o.element(s, b.Row(i), b.Time(i)); err != nil {
 			return i, o.failed(err, "the record of", b.Time(i))
 		}
@@ -367,6 +368,9 @@ func (o *windowOperator) complete() (bool, error) {
 	err := o.contents.complete()
 	o.known = false
 	o.backend.Release()
+	if o.limit != nil {
+		o.limit.settle()
+	}
 	return true, err
 }
 

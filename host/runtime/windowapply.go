@@ -3,6 +3,7 @@ package runtime
 import (
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
+	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -12,32 +13,27 @@ import (
 // that of a co-group. It gets a result, or all records.
 //
 // Its states are of the key, or of the window of a key. Two windows of a key share the
-// key's, so they are not in one frame if the function has states of windows, too: each
+// key's, so they are not in one frame if the function has slots of both scopes: each
 // group of slots has its own copy of what it begins with.
 type windowFunction struct {
 	emitter
+	windowStates
 	withoutTimers
 	backend  state.Backend
 	now      *window.Now
+	began    stream.ProcTime // the clock of what is pending
 	op       abi.OpKind
 	keys     []stream.Row // by op
 	shownKey *stream.Schema
-	scopes   []slotScope // by slot
-	ofKey    slots
-	ofWin    slots
+	once     bool // a read may remove what a later op of the frame would see
+	split    bool // windows of a key are not in one frame
 
 	groups  map[uint32]state.Ref // by group: the key's entry; only with states of both scopes
-	windows map[state.Ref]uint32 // by key's entry: the group that the frame has of it
+	inFrame map[state.Ref]uint32 // by entry of the widest scope: the group that the frame has of it
 	over    map[uint32]bool      // groups whose window is over in this frame
 	clears  []int                // ops that are clears
 	cleared int                  // of clears
 	opRefs  []state.Ref          // by clear: the window's entry
-}
-
-// slotScope is where a slot of the function lives.
-type slotScope struct {
-	key   bool
-	index int // among those of its scope
 }
 
 // fire implements listFunction.
@@ -80,33 +76,48 @@ func (f *windowFunction) context(key stream.Row, w window.Window) guests.Context
 // group is what the caller knows the states of a window of a key by. What is pending is
 // performed first if it would not see them as they are by then.
 func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
-	if len(f.scopes) == 0 {
+	if len(f.times) > 0 && f.began != f.now.Clock {
+		f.perform() // a frame has one clock
+	}
+	f.began = f.now.Clock
+	if !f.has() {
 		return guests.NoGroup
 	}
-	hash := key.Hash()
-	if f.ofWin.count == 0 {
-		return uint32(f.backend.Entry(hash, key, setNamespace))
+	before := f.backend.Stats()
+	hash, owner, group := key.Hash(), state.Ref(0), uint32(0)
+	if f.counts[ofWindow].all > 0 {
+		owner = f.backend.Entry(hash, key, state.Namespace(w))
+		group = uint32(owner)
 	}
-	group := uint32(f.backend.Entry(hash, key, state.Namespace(w)))
-	if f.over[group] {
+	if f.counts[ofKey].all > 0 {
+		owner = f.backend.Entry(hash, key, setNamespace)
+	}
+	if f.counts[ofWindow].all == 0 {
+		group = uint32(owner)
+	}
+	f.made(before)
+	other, there := f.inFrame[owner]
+	if f.over[group] || there && (f.once || f.split && other != group) {
 		f.perform()
 	}
-	if f.ofKey.count > 0 {
-		r := f.backend.Entry(hash, key, setNamespace)
-		if other, there := f.windows[r]; there && other != group {
-			f.perform()
-		}
-		f.windows[r], f.groups[group] = group, r
+	if f.once || f.split {
+		f.inFrame[owner] = group
+	}
+	if f.counts[ofWindow].all > 0 && f.counts[ofKey].all > 0 {
+		f.groups[group] = owner
 	}
 	return group
 }
 
 // perform has what is pending performed, and forgets which groups the frame has.
 func (f *windowFunction) perform() {
+	ops := len(f.times)
+	f.setClock(f.began)
 	f.flush()
+	f.sweep(ops)
 	f.keys = f.keys[:0]
 	clear(f.groups)
-	clear(f.windows)
+	clear(f.inFrame)
 	clear(f.over)
 	f.clears, f.opRefs, f.cleared = f.clears[:0], f.opRefs[:0], 0
 }
@@ -117,7 +128,7 @@ func (f *windowFunction) complete() error {
 }
 
 // keepsWindows says that retire is to be called.
-func (f *windowFunction) keepsWindows() bool { return f.ofWin.count > 0 }
+func (f *windowFunction) keepsWindows() bool { return f.counts[ofWindow].all > 0 }
 
 // end says that a window is over, behind its last firing.
 func (f *windowFunction) end(key stream.Row, w window.Window) {
@@ -141,26 +152,45 @@ func (f *windowFunction) pump() bool { return true }
 
 // Load and Store implement guests.Role.
 func (f *windowFunction) Load(dst []byte, group uint32, i int) []byte {
-	s, r, at := f.slot(group, i)
-	return s.load(dst, r, at)
+	return f.load(dst, f.entry(group, f.places[i].scope), i)
 }
 
 // Store keeps a state.
 func (f *windowFunction) Store(group uint32, i int, row stream.Row) error {
-	s, r, at := f.slot(group, i)
-	s.store(r, at, row)
+	r := f.entry(group, f.places[i].scope)
+	if f.near && f.backend.IsEmpty(r) {
+		f.fill()
+	}
+	f.store(r, i, row)
 	return nil
 }
 
-func (f *windowFunction) slot(group uint32, i int) (*slots, state.Ref, int) {
-	at := f.scopes[i]
-	switch {
-	case !at.key:
-		return &f.ofWin, state.Ref(group), at.index
-	case f.ofWin.count == 0:
-		return &f.ofKey, state.Ref(group), at.index
+// entry is where the states of a scope are.
+func (f *windowFunction) entry(group uint32, scope int) state.Ref {
+	if scope == ofKey && f.counts[ofWindow].all > 0 {
+		return f.groups[group]
 	}
-	return &f.ofKey, f.groups[group], at.index
+	return state.Ref(group)
+}
+
+// subject is what host calls of an op of the present frame work on.
+func (f *windowFunction) subject(op uint32) (process.Subject, bool) {
+	i, ok := f.opOf(op)
+	if !ok {
+		return process.Subject{}, false
+	}
+	_, group := f.caller.Op(i)
+	return process.Subject{Entry: f.entry(group, ofKey), Window: f.entry(group, ofWindow), Keyed: true}, true
+}
+
+// Take puts out a row, or notes that a state was read.
+func (f *windowFunction) Take(i int, e abi.Effect) error {
+	if e.Kind != abi.EffectTouch {
+		return f.emitter.Take(i, e)
+	}
+	group, slot := f.caller.Slot(e.Aux)
+	f.touch(f.entry(group, f.places[slot].scope), slot)
+	return nil
 }
 
 // Fault implements guests.Role.
@@ -174,7 +204,7 @@ func (f *windowFunction) Fault(i int, err error) error {
 // Done takes the states of a window that is over.
 func (f *windowFunction) Done(i int) error {
 	if f.cleared < len(f.clears) && f.clears[f.cleared] == i {
-		f.ofWin.clear(f.opRefs[f.cleared])
+		f.clear(f.opRefs[f.cleared])
 		f.cleared++
 	}
 	return nil
@@ -200,6 +230,10 @@ type pairs struct {
 	key *stream.Projection // of a left row; the right row has the same key
 	alt *stream.Projection // of a right row
 	buf []byte
+
+	shownKey *stream.Schema
+
+	originals [2]*originals // by side
 }
 
 // put asks about a pair; a side that is missing is nil.
@@ -214,10 +248,42 @@ func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
 		}
 		ctx.Key = p.caller.WholeRow(p.buf)
 	}
+	if p.faults.out != nil {
+		p.originals[left].keep(p.caller.Len(), left, l)
+		p.originals[right].keep(p.caller.Len(), right, r)
+	}
 	row := p.inputs.row(p.caller, left, l)
 	ctx.Second = p.inputs.row(p.caller, right, r)
 	p.add(abi.OpOnPair, guests.NoGroup, row, &ctx, at)
 	if p.caller.Due() {
 		p.flush()
 	}
+}
+
+// Fault implements guests.Role. A dead letter is the left row, or the right one if there
+// is none; both are shown.
+func (p *pairs) Fault(i int, err error) error {
+	p.pass(i)
+	x := failureOf(p.function, p.caller, i, err)
+	x.time = p.times[i]
+	if p.faults.out != nil {
+		var sides [2]failure
+		for s := range sides {
+			p.originals[s].show(&sides[s], i)
+		}
+		x.shown = showSide(&sides[left]) + " with " + showSide(&sides[right])
+		from, key := &sides[left], p.key
+		if from.record == nil {
+			from, key = &sides[right], p.alt
+		}
+		x.record, x.schema, x.key = from.record, from.schema, p.shownKey.Show(key.AppendTo(nil, from.record, stream.Insert))
+	}
+	return p.faults.take(&x)
+}
+
+func showSide(x *failure) string {
+	if x.record == nil {
+		return "none"
+	}
+	return x.schema.Show(x.record)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/operator/process"
 	"github.com/wasmstream/wasmstream/host/operator/window"
 	"github.com/wasmstream/wasmstream/host/state"
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -58,6 +59,11 @@ type assigner struct {
 	given    int64 // windows that the present op was answered
 	cut      bool  // the rest is asked about again: it has too many windows for one run
 	fault    func(op int, err error) error
+
+	side      side // of the records that are asked about
+	batch     *stream.Batch
+	first     int // row of batch
+	originals *originals
 }
 
 // firstFailure is the first op of a run of records that fails the step. What the records
@@ -128,6 +134,7 @@ func (a *assigner) Fault(op int, err error) error {
 // may be asked about again.
 func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) (asked int, err error) {
 	a.windows, a.ends, a.faulty, a.failed, a.cut = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}, false
+	a.side, a.batch, a.first = s, b, from
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
 	for i := from; i < to && !a.cut; i++ {
 		ctx.Time = int64(b.Time(i))
@@ -155,20 +162,33 @@ func (a *assigner) of(i int) ([]window.Window, bool) {
 // trigger is a trigger that is a function. Its questions are gathered, asked in
 // frames, and the answers taken one by one.
 type trigger struct {
-	slots
+	windowStates
 	withoutTimers
-	caller *guests.Caller
-	inputs functionInputs
-	fault  func(op int, err error) error
+	backend  state.Backend
+	caller   *guests.Caller
+	instance Guest
+	inputs   functionInputs
+	fault    func(op int, err error) error
+
+	clock   stream.ProcTime    // of what is pending
+	unions  unions             // the windows that pending ops are about the merging of
+	inFrame map[state.Ref]bool // windows that pending ops are about; nil: it does not matter
 
 	function *job.Function
 	chains   chains
+
+	originals *originals
 
 	wishes   []timerWish // of all answers
 	answers  []triggerAnswer
 	decision uint32 // of the op whose effects are being taken
 	taken    int    // answers that were taken
 	failed   firstFailure
+
+	again  bool  // what it fails on is asked again, see rewinds
+	isLost bool  // it failed on a record, and all behind that is asked again
+	lost   int   // the question about it
+	told   []int // questions that it failed on before
 }
 
 // timerWish is a timer that a trigger sets or deletes.
@@ -182,6 +202,7 @@ type timerWish struct {
 type triggerAnswer struct {
 	wishes   int // where those of it end
 	decision uint32
+	faulty   bool // there is none
 }
 
 // What a trigger decides, as bits.
@@ -189,6 +210,16 @@ const (
 	decidesFire  = 1
 	decidesPurge = 2
 )
+
+// keep says where its states are kept.
+func (t *trigger) keep(backend state.Backend) error {
+	t.backend = backend
+	err := t.keepIn(backend, t.stateLimit, [stateScopes]state.Cell{ofWindow: triggerCell}, triggerParts, t.instance, t.function, t.subject)
+	if t.readsOnce() {
+		t.inFrame = map[state.Ref]bool{}
+	}
+	return err
+}
 
 func (t *trigger) Load(dst []byte, group uint32, i int) []byte {
 	return t.load(dst, state.Ref(group), i)
@@ -199,37 +230,64 @@ func (t *trigger) Store(group uint32, i int, row stream.Row) error {
 	return nil
 }
 
-func (t *trigger) Take(_ int, e abi.Effect) error {
-	if e.Kind == abi.EffectDecide {
-		t.decision = e.Aux
-		return nil
+// subject is what host calls of an op of the present frame work on.
+func (t *trigger) subject(op uint32) (process.Subject, bool) {
+	i, ok := t.opOf(op)
+	if !ok {
+		return process.Subject{}, false
 	}
-	t.wishes = append(t.wishes, timerWish{guests.Int64(e.Payload, 0), state.Domain(e.Aux), e.Kind == abi.EffectDeleteTimer})
+	_, group := t.caller.Op(i)
+	return process.Subject{Window: state.Ref(group), Keyed: true, Merged: t.unions.of(i)}, true
+}
+
+func (t *trigger) Take(_ int, e abi.Effect) error {
+	switch e.Kind {
+	case abi.EffectDecide:
+		t.decision = e.Aux
+	case abi.EffectTouch:
+		group, slot := t.caller.Slot(e.Aux)
+		t.touch(state.Ref(group), slot)
+	default:
+		t.wishes = append(t.wishes, timerWish{guests.Int64(e.Payload, 0), state.Domain(e.Aux), e.Kind == abi.EffectDeleteTimer})
+	}
 	return nil
 }
 
 func (t *trigger) Done(int) error {
-	t.answers = append(t.answers, triggerAnswer{len(t.wishes), t.decision})
+	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes), decision: t.decision})
 	t.decision = 0
 	return nil
 }
 
 // Fault leaves the window as it is, unless the step is to fail.
 func (t *trigger) Fault(op int, err error) error {
-	t.failed.note(len(t.answers), t.fault(op, err))
-	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes)})
+	n := len(t.answers)
+	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes), faulty: true})
+	if t.again && (t.isLost || t.failed.err != nil || slices.Contains(t.told, n)) {
+		return nil
+	}
+	t.failed.note(n, t.fault(op, err))
+	if !t.again {
+		return nil
+	}
+	if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
+		t.isLost, t.lost = true, n
+	} else {
+		t.told = append(t.told, n)
+	}
 	return nil
 }
 
 // reset forgets answers that were taken.
 func (t *trigger) reset() {
-	t.wishes, t.answers, t.taken, t.failed = t.wishes[:0], t.answers[:0], 0, firstFailure{}
+	t.wishes, t.answers, t.taken, t.failed, t.isLost = t.wishes[:0], t.answers[:0], 0, firstFailure{}, false
 }
 
-// next is the next answer.
-func (t *trigger) next() (wishes []timerWish, decision uint32, err error) {
+// next is the next answer; it is not sound where the function failed, and that is to
+// be left out.
+func (t *trigger) next() (wishes []timerWish, decision uint32, sound bool, err error) {
 	if t.failed.err != nil && t.failed.at == t.taken {
-		return nil, 0, t.failed.err
+		return nil, 0, false, t.failed.err
 	}
 	from := 0
 	if t.taken > 0 {
@@ -237,19 +295,31 @@ func (t *trigger) next() (wishes []timerWish, decision uint32, err error) {
 	}
 	a := t.answers[t.taken]
 	t.taken++
-	return t.wishes[from:a.wishes], a.decision, nil
+	return t.wishes[from:a.wishes], a.decision, !a.faulty, nil
+}
+
+// unite says that a window is merged into the one that the next question is about.
+func (t *trigger) unite(from state.Ref) {
+	t.unions.windows = append(t.unions.windows, from)
 }
 
 // question adds what the core asks. Row and time are of the record that led to it;
 // there is none of a timer.
 func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row, at stream.EventTime, now window.Now) error {
+	if err := t.enter(r); err != nil {
+		return err
+	}
 	ctx := guests.Context{
 		Time: int64(at), Watermark: int64(now.Watermark), Clock: int64(now.Clock),
 		Start: e.Window.Start, End: e.Window.End, Second: guests.NoRow(),
 	}
+	t.clock = now.Clock
 	kind, in := abi.OpOnElement, guests.NoRow()
 	switch e.Question {
 	case window.AboutRecord:
+		if t.originals != nil {
+			t.originals.keep(t.caller.Len(), s, row)
+		}
 		in = t.inputs.row(t.caller, s, row)
 	case window.AboutTimer:
 		ctx.Time, kind = e.Time, abi.OpOnEventTime
@@ -258,19 +328,55 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 		}
 	case window.AboutMerge:
 		kind = abi.OpOnMerge
+		for _, from := range t.unions.pending() {
+			t.caller.Merged(uint32(from))
+		}
+		t.unions.add(t.caller.Len())
 	case window.AboutEnd:
 		kind = abi.OpClear
 	}
 	ctx.Key = t.inputs.keyRow(t.caller, t.backend.Key(r))
 	group := guests.NoGroup
-	if t.count > 0 {
+	if t.has() {
 		group = uint32(r)
 	}
 	t.caller.Add(kind, group, in, &ctx)
 	if t.caller.Due() {
-		return t.caller.Perform()
+		return t.perform()
 	}
 	return nil
+}
+
+// enter comes before an op about a window, and about those that are merged into it.
+func (t *trigger) enter(r state.Ref) error {
+	if t.inFrame == nil {
+		return nil
+	}
+	merged := t.unions.pending()
+	if t.inFrame[r] || slices.ContainsFunc(merged, func(from state.Ref) bool { return t.inFrame[from] }) {
+		// A read in the frame may remove what this one would see.
+		merged = slices.Clone(merged)
+		if err := t.perform(); err != nil {
+			return err
+		}
+		t.unions.windows = append(t.unions.windows, merged...)
+	}
+	t.inFrame[r] = true
+	for _, from := range merged {
+		t.inFrame[from] = true
+	}
+	return nil
+}
+
+// perform has what is pending answered.
+func (t *trigger) perform() error {
+	ops := t.caller.Len()
+	t.setClock(t.clock)
+	err := t.caller.Perform()
+	t.sweep(ops)
+	t.unions.reset()
+	clear(t.inFrame)
+	return err
 }
 
 // evictor is an evictor that is a function.
@@ -281,6 +387,7 @@ type evictor struct {
 	now    *window.Now
 	after  bool
 	keep   []bool
+	key    stream.Row // of the window
 	fault  func(op int, err error) error
 }
 
@@ -294,7 +401,7 @@ func (v *evictor) evict(keep []bool, key stream.Row, w window.Window, elements [
 	if v.after {
 		ctx.Detail = 1
 	}
-	v.keep = keep
+	v.keep, v.key = keep, key
 	for _, e := range elements {
 		v.keep = append(v.keep, true)
 		v.caller.Element(guests.Element{Time: int64(e.time), Row: v.inputs.element(v.caller, e), Input: uint32(e.side)})

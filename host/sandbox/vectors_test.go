@@ -93,7 +93,7 @@ func playVector(t *testing.T, v *conform.Vector, m *Module) {
 }
 
 // Perform opens the function with the first frame and calls it with all others.
-func (p *player) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+func (p *player) Perform(function uint32, frame []byte, owners []conform.Owner) (effects, after []byte, err error) {
 	if err := p.states.Begin(frame, owners); err != nil {
 		return nil, nil, err
 	}

@@ -86,17 +86,17 @@ sinks:
 }
 
 // TestFaultsInWindows: a record that the assigner fails on is in no window and not late
-// either; one that the trigger fails on is in the window, which did not fire.
+// either, and so is one that the trigger fails on.
 func TestFaultsInWindows(t *testing.T) {
 	const one, thirteen, seven, two = `emit in {"k":"a","v":1} @1
 `, `emit in {"k":"a","v":13} @2
 `, `emit in {"k":"a","v":7} @3
 `, `emit in {"k":"a","v":2} @4
 `
-	const wantOne, wantThirteen, wantSeven, wantThree = `want out {"k":"a","n":1,"window_start":0,"window_end":10} @9
+	const wantOne, wantThirteen, wantSeven, wantTwo = `want out {"k":"a","n":1,"window_start":0,"window_end":10} @9
 `, `want failed {"reason":"failed","message":"no thirteen","n":1} @max
 `, `want failed {"reason":"failed","message":"no seven","n":1} @max
-`, `want out {"k":"a","n":3,"window_start":0,"window_end":10} @9
+`, `want out {"k":"a","n":2,"window_start":0,"window_end":10} @9
 `
 	const late = `watermark in 100
 emit in {"k":"a","v":13} @5
@@ -105,8 +105,8 @@ want-late-dropped s 0
 emit in {"k":"a","v":1} @5
 want-late-dropped s 1
 `
-	playFaulty(t, 0, "m.ten", one+wantOne+thirteen+wantThirteen+seven+wantSeven+two+wantThree+late)
-	playFaulty(t, 4096, "m.ten", one+thirteen+seven+two+wantOne+wantThirteen+wantSeven+wantThree+late)
+	playFaulty(t, 0, "m.ten", one+wantOne+thirteen+wantThirteen+seven+wantSeven+two+wantTwo+late)
+	playFaulty(t, 4096, "m.ten", one+thirteen+seven+two+wantOne+wantThirteen+wantSeven+wantTwo+late)
 }
 
 // TestFaultInMerge: what a merge that failed leaves is not known, so the job ends.

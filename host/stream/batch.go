@@ -27,6 +27,8 @@ type Batch struct {
 	times  []EventTime
 	starts []uint32 // of each row, and the end of the last: one more than there are rows
 	data   []byte
+
+	origins []Origin // of the first rows; most batches have none
 }
 
 // Len is the number of rows.
@@ -52,7 +54,7 @@ func (b *Batch) SetTime(i int, t EventTime) { b.times[i] = t }
 
 // Reset empties the batch and keeps its buffers.
 func (b *Batch) Reset() {
-	b.Marks, b.times, b.data = b.Marks[:0], b.times[:0], b.data[:0]
+	b.Marks, b.times, b.data, b.origins = b.Marks[:0], b.times[:0], b.data[:0], b.origins[:0]
 	b.starts = append(b.starts[:0], 0)
 }
 
@@ -60,7 +62,7 @@ func (b *Batch) Reset() {
 // row n.
 func (b *Batch) Truncate(n int) {
 	b.data = b.data[:b.starts[n]]
-	b.starts, b.times = b.starts[:n+1], b.times[:n]
+	b.starts, b.times, b.origins = b.starts[:n+1], b.times[:n], b.origins[:min(n, len(b.origins))]
 }
 
 // Keep takes out the rows that are not to be kept. There are no marks yet.
@@ -73,12 +75,15 @@ func (b *Batch) Keep(keeps func(i int) bool) {
 		row := b.data[b.starts[i]:b.starts[i+1]]
 		copy(b.data[end:], row)
 		b.times[n], b.starts[n] = b.times[i], end
+		if i < len(b.origins) {
+			b.origins[n] = b.origins[i]
+		}
 		end += uint32(len(row))
 		n++
 	}
 	if b.Len() > 0 {
 		b.starts[n] = end
-		b.data, b.starts, b.times = b.data[:end], b.starts[:n+1], b.times[:n]
+		b.data, b.starts, b.times, b.origins = b.data[:end], b.starts[:n+1], b.times[:n], b.origins[:min(n, len(b.origins))]
 	}
 }
 
@@ -88,6 +93,7 @@ func (b *Batch) CopyFrom(o *Batch) {
 	b.times = append(b.times[:0], o.times...)
 	b.starts = append(b.starts[:0], o.starts...)
 	b.data = append(b.data[:0], o.data...)
+	b.origins = append(b.origins[:0], o.origins...)
 }
 
 // Append copies a row to the end.

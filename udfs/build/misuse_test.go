@@ -99,7 +99,7 @@ func TestMisuseNatively(t *testing.T) {
 	for _, compiler := range []string{"cc", "c++"} {
 		program := compile(t, root, "udfs/build/testdata/misuse.c", compiler)
 		for _, v := range file.Vectors {
-			t.Run(compiler+" "+v.Name, func(t *testing.T) { play(t, program, &v, 0) })
+			t.Run(compiler+" "+v.Name, func(t *testing.T) { play(t, program, &v, scopes{}) })
 		}
 	}
 }

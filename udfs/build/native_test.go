@@ -42,16 +42,19 @@ func TestVectorsNatively(t *testing.T) {
 		}
 		for _, compiler := range []string{"cc", "c++"} {
 			program := compile(t, root, source, compiler)
-			broadcast := broadcastStates(t, filepath.Join(root, "udfs", name, "c", "manifest.json"))
+			scopes := stateScopes(t, filepath.Join(root, "udfs", name, "c", "manifest.json"))
 			for _, v := range file.Vectors {
-				t.Run(compiler+" "+name+" "+v.Name, func(t *testing.T) { play(t, program, &v, broadcast[v.Function]) })
+				t.Run(compiler+" "+name+" "+v.Name, func(t *testing.T) { play(t, program, &v, scopes[v.Function]) })
 			}
 		}
 	}
 }
 
-// broadcastStates are those of each function, one bit for each.
-func broadcastStates(t *testing.T, path string) (sets []uint32) {
+// scopes are which states of a function are broadcast, and which are of windows, one bit for each.
+type scopes struct{ broadcast, windows uint32 }
+
+// stateScopes are those of each function.
+func stateScopes(t *testing.T, path string) (sets []scopes) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -62,10 +65,13 @@ func broadcastStates(t *testing.T, path string) (sets []uint32) {
 		t.Fatal(err)
 	}
 	for _, f := range m.GetFunctions() {
-		set := uint32(0)
+		var set scopes
 		for i, s := range f.GetStates() {
-			if s.ScopeOrDefault() == abi.ScopeBroadcast {
-				set |= 1 << i
+			switch s.ScopeOrDefault() {
+			case abi.ScopeBroadcast:
+				set.broadcast |= 1 << i
+			case abi.ScopeWindow:
+				set.windows |= 1 << i
 			}
 		}
 		sets = append(sets, set)
@@ -73,8 +79,8 @@ func broadcastStates(t *testing.T, path string) (sets []uint32) {
 	return sets
 }
 
-func play(t *testing.T, program string, v *conform.Vector, broadcast uint32) {
-	n := startNative(t, program, broadcast)
+func play(t *testing.T, program string, v *conform.Vector, of scopes) {
+	n := startNative(t, program, of)
 	fault, err := v.Play(n)
 	if err != nil {
 		t.Fatal(err, n.complaints.String())
@@ -113,14 +119,14 @@ type native struct {
 	out        *bufio.Reader
 	complaints *strings.Builder
 	wait       func() error
-	broadcast  uint32
+	scopes     scopes
 	states     map[[2]int][][2][]byte
 }
 
-func startNative(t *testing.T, program string, broadcast uint32) *native {
+func startNative(t *testing.T, program string, of scopes) *native {
 	t.Helper()
 	c := exec.Command(program)
-	n := &native{complaints: &strings.Builder{}, wait: c.Wait, broadcast: broadcast}
+	n := &native{complaints: &strings.Builder{}, wait: c.Wait, scopes: of}
 	c.Stderr = n.complaints
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -139,14 +145,18 @@ func startNative(t *testing.T, program string, broadcast uint32) *native {
 }
 
 // Perform performs a frame; the program's end is the error.
-func (n *native) Perform(function uint32, frame []byte, owners []int) (effects, after []byte, err error) {
+func (n *native) Perform(function uint32, frame []byte, owners []conform.Owner) (effects, after []byte, err error) {
 	le := binary.LittleEndian
 	var b []byte
-	for _, v := range []uint32{function, uint32(len(frame)), n.broadcast, uint32(len(owners))} {
+	for _, v := range []uint32{function, uint32(len(frame)), n.scopes.broadcast, n.scopes.windows, uint32(len(owners))} {
 		b = le.AppendUint32(b, v)
 	}
 	for _, o := range owners {
-		b = le.AppendUint32(b, uint32(o))
+		of := [8]int{o.Key, o.Window}
+		copy(of[2:], o.Merged)
+		for _, v := range of {
+			b = le.AppendUint32(b, uint32(v))
+		}
 	}
 	_, writeErr := n.in.Write(append(b, frame...))
 	length, err := n.number()
@@ -209,7 +219,7 @@ func TestStringsNatively(t *testing.T) {
 		}
 		return stringsFrame(rows, ops...)
 	}
-	n := startNative(t, program, 0)
+	n := startNative(t, program, scopes{})
 	if _, _, err := n.Perform(0, open, nil); err != nil {
 		t.Fatal(err)
 	}

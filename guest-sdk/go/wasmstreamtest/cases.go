@@ -47,7 +47,7 @@ func Run(t *testing.T, files fs.FS, path string) {
 
 func play(t *testing.T, path string, m *cases.Manifest, v *cases.Vector) {
 	n := &native{}
-	n.IsBroadcast = m.Functions[v.Function].IsBroadcast
+	n.ScopeOf = m.Functions[v.Function].ScopeOf
 	before := raw.States
 	raw.States = n
 	defer func() { raw.States = before }()
@@ -64,8 +64,8 @@ func play(t *testing.T, path string, m *cases.Manifest, v *cases.Vector) {
 type native struct{ store }
 
 // Perform performs a frame.
-func (n *native) Perform(function int, frame []byte, owners []int) (effects, after []byte, err error) {
-	n.Owners = owners
+func (n *native) Perform(function int, frame []byte, of *cases.Frame) (effects, after []byte, err error) {
+	n.Owners, n.Windows, n.Merged = of.Owners, of.Windows, of.Merged
 	room := raw.Guest.In(uint32(len(frame)))
 	if room == nil {
 		return nil, nil, fmt.Errorf("a frame of %d bytes is too large", len(frame))

@@ -31,7 +31,7 @@ func playVector(v *cases.Vector, g *native) (fault, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where(f, 0), err)
 		}
-		effects, after, err := g.Perform(v.Function, frame, f.Owners)
+		effects, after, err := g.Perform(v.Function, frame, f)
 		if v.Fault != "" && n == len(v.Frames)-1 {
 			return err, nil
 		}

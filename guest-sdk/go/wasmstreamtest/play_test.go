@@ -94,7 +94,7 @@ func problems(t *testing.T, function, text string) string {
 	var told []string
 	for _, v := range vectors {
 		g := &native{}
-		g.IsBroadcast = m.Functions[v.Function].IsBroadcast
+		g.ScopeOf = m.Functions[v.Function].ScopeOf
 		raw.States = g
 		if _, err := playVector(&v, g); err != nil {
 			told = append(told, err.Error())

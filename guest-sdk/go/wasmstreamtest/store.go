@@ -8,11 +8,12 @@ import (
 
 // store is list and map states in memory, as simple as they can be.
 type store struct {
-	// IsBroadcast tells a state whose owner is always 0.
-	IsBroadcast func(state uint32) bool
-	// Owners are whose states the ops of the frame have.
-	Owners []int
-	states map[place][]entry
+	// ScopeOf is what a state is of; of a broadcast one the owner is always 0.
+	ScopeOf func(state uint32) string
+	// Owners are whose states the ops of the frame have, of a key, Windows of a window, Merged of the windows that became it.
+	Owners, Windows []int
+	Merged          [][]int
+	states          map[place][]entry
 }
 
 type place struct {
@@ -22,17 +23,29 @@ type place struct {
 
 type entry struct{ key, value []byte }
 
-var errOp = errors.New("a call for an op that is not in the frame")
+var (
+	errOp     = errors.New("a call for an op that is not in the frame")
+	errMerged = errors.New("a call for a merged window that the op does not have")
+)
 
-// place is where an op's state is.
-func (s *store) place(op, state uint32) (place, error) {
-	if s.IsBroadcast != nil && s.IsBroadcast(state) {
+// place is where an op's state is. Above its index a call has which of the merged windows it is about, counted from 1.
+func (s *store) place(op, call uint32) (place, error) {
+	state, merged := call&0xFFFF, int(call>>16)
+	owners, scope := s.Owners, s.ScopeOf(state)
+	if scope == "window" {
+		owners = s.Windows
+	}
+	switch {
+	case scope == "broadcast":
 		return place{0, state}, nil
-	}
-	if int(op) >= len(s.Owners) {
+	case int(op) >= len(owners):
 		return place{}, errOp
+	case merged == 0:
+		return place{owners[op], state}, nil
+	case scope != "window" || int(op) >= len(s.Merged) || merged > len(s.Merged[op]):
+		return place{}, errMerged
 	}
-	return place{s.Owners[op], state}, nil
+	return place{s.Merged[op][merged-1], state}, nil
 }
 
 func find(entries []entry, key []byte) (int, bool) {

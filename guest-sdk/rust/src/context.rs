@@ -285,6 +285,29 @@ impl<K> Window<'_, K> {
         let slot = unsafe { list.add(window as usize).read() };
         self.op.read_slot(slot + self.op.slot_of(state))
     }
+
+    /// Of `on_merge`: a list of one of the merged windows, which can only be read.
+    pub fn merged_list<V: Schema>(&self, window: u32, state: List<V>) -> Items<'_, V> {
+        Items::new(self.op, self.merged_index(window, state.index))
+    }
+
+    /// Of `on_merge`: a map of one of the merged windows, which can only be read.
+    pub fn merged_map<M: Schema, V: Schema>(&self, window: u32, state: Map<M, V>) -> Entries<'_, M, V> {
+        Entries::new(self.op, self.merged_index(window, state.index))
+    }
+
+    /// Of `on_merge`: appends the lists of all merged windows.
+    pub fn merge_list<V: Schema>(&self, state: List<V>) {
+        for window in 0..self.merged() {
+            self.merged_list(window, state).append_to(state.index);
+        }
+    }
+
+    /// What the host knows a state of a merged window by.
+    fn merged_index(&self, window: u32, index: u32) -> u32 {
+        assert!(window < self.merged(), "there is no such merged window");
+        index | (window + 1) << 16
+    }
 }
 
 impl Windows<'_> {

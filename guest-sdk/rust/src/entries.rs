@@ -95,6 +95,11 @@ impl<'a, V: Schema> Items<'a, V> {
         host::state_put(self.op.index, self.state, &[], row_bytes(self.op, value));
     }
 
+    /// Appends all elements to another list.
+    pub(crate) fn append_to(&self, state: u32) {
+        Scan::new(self.op, self.state).for_each(|(_, value)| host::state_put(self.op.index, state, &[], value));
+    }
+
     /// Deletes all elements.
     pub fn clear(&self) {
         host::state_delete(self.op.index, self.state, &[]);

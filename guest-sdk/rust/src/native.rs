@@ -25,6 +25,8 @@ struct Host {
     states: BTreeMap<(Owner, u32), Entries>,
     /// What each op of the frame is of.
     owners: Vec<Owner>,
+    /// The windows that were merged into each op's.
+    merged: Vec<Vec<String>>,
     kinds: Vec<Kind>,
 }
 
@@ -42,9 +44,12 @@ pub(crate) fn begin(kinds: Vec<Kind>) {
     HOST.with(|h| *h.borrow_mut() = Host { kinds, ..Host::default() });
 }
 
-/// Says of which key and window each op of the next frame is.
-pub(crate) fn owners(owners: Vec<Owner>) {
-    HOST.with(|h| h.borrow_mut().owners = owners);
+/// Says of which key and window each op of the next frame is, and which windows were merged into that.
+pub(crate) fn owners(owners: Vec<Owner>, merged: Vec<Vec<String>>) {
+    HOST.with(|h| {
+        let host = &mut *h.borrow_mut();
+        (host.owners, host.merged) = (owners, merged);
+    });
 }
 
 /// The entries of a state; the keys of a list's are empty.
@@ -61,10 +66,15 @@ pub(crate) fn log(level: Level, line: &str) {
     HOST.with(|h| h.borrow_mut().lines.push((level, line.to_string())));
 }
 
-fn with<R>(op: u32, state: u32, f: impl FnOnce(&mut Entries, bool) -> R) -> R {
+/// Above the index of a state, a call has which of the merged windows it is about, counted from 1.
+fn with<R>(op: u32, call: u32, f: impl FnOnce(&mut Entries, bool) -> R) -> R {
     HOST.with(|h| {
         let host = &mut *h.borrow_mut();
-        let (key, window) = host.owners[op as usize].clone();
+        let (state, merged) = (call & 0xffff, (call >> 16) as usize);
+        let (key, mut window) = host.owners[op as usize].clone();
+        if merged > 0 {
+            window = host.merged[op as usize][merged - 1].clone();
+        }
         let kind = &host.kinds[state as usize];
         let owner = match kind.scope.as_str() {
             "broadcast" => Owner::default(),

@@ -227,7 +227,7 @@ pub mod imports {
         pub fn log(level: u32, pointer: *const u8, length: u32);
         /// Ends the call with a message in UTF-8; never returns.
         pub fn fail(pointer: *const u8, length: u32);
-        /// Copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied.
+        /// Copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied. In on-merge, state + 65536 * (i + 1) is the state of merged window i, here and in state_scan.
         pub fn state_get(op: u32, state: u32, key: *const u8, key_length: u32, into: *mut u8, into_length: u32) -> i32;
         /// Sets a map's entry; to a list, with key_length 0, it appends.
         pub fn state_put(op: u32, state: u32, key: *const u8, key_length: u32, value: *const u8, value_length: u32);

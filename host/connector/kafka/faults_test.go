@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -338,20 +340,39 @@ func TestTheBrokerIsKilled(t *testing.T) {
 	})
 }
 
-// A transaction's first commit is no abort in disguise (Sink.awaitTopic). Without the
-// wait, one in some hundred is, if the race detector is on.
+// A transaction's first commit is no abort in disguise (Sink.settle), whether brokers know
+// the topic at once or not. If its client commits, one in some hundred is, if the race
+// detector is on.
 func TestFirstCommits(t *testing.T) {
-	b := fakeKafka(t)
-	topic := b.topic(t, 1)
-	want := numbered("v", 200)
-	for i, v := range want {
-		o := b.exactly(topic)
-		o.TransactionalIDPrefix = fmt.Sprint(topic, "-", i)
-		s := openSink(t, o, nil)
-		again(t, s, v)
-		must(t, s.Close())
+	for _, unknown := range []int32{0, 1} {
+		t.Run(fmt.Sprint(unknown, " answers without the topic"), func(t *testing.T) {
+			c, b := fakeOf(t, 1, 1)
+			var fails atomic.Int32
+			c.ControlKey(kmsg.Metadata.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				request := r.(*kmsg.MetadataRequest)
+				if len(request.Topics) != 1 || fails.Add(-1) < 0 {
+					return nil, nil, false
+				}
+				response := request.ResponseKind().(*kmsg.MetadataResponse)
+				topic := kmsg.NewMetadataResponseTopic()
+				topic.Topic, topic.ErrorCode = request.Topics[0].Topic, kerr.LeaderNotAvailable.Code
+				response.Topics = append(response.Topics, topic)
+				return response, nil, true
+			})
+			want := numbered("v", 150)
+			for i, v := range want {
+				o := b.exactly("t")
+				o.TransactionalIDPrefix = fmt.Sprint("t-", i)
+				s := openSink(t, o, nil)
+				fails.Store(unknown)
+				again(t, s, v)
+				fails.Store(0)
+				must(t, s.Close())
+			}
+			wantSettled(t, b, "t", want...)
+		})
 	}
-	wantSettled(t, b, topic, want...)
 }
 
 // Coordinators of transactions move between brokers while transactions are written,

@@ -31,8 +31,9 @@ var errInterrupted = errors.New("the kafka sink was interrupted")
 //
 //	Write begins a transaction on a free id. Handover flushes it and returns what is
 //	needed to commit it. Write goes on in the next transaction, on another id.
-//	Commit ends it. If that fails, its client is never used again, because it would
-//	give the transaction up; the commit is repeated by hand until a broker confirms.
+//	Commit ends it by hand, again and again until a broker confirms; the transaction's
+//	client, which might give it up, is told later. If a commit fails in the end, the
+//	client is never used again.
 //
 // With AtLeastOnce, records become visible as they are sent, and Handover waits until
 // all are; its hand-over is empty, and what was written after the newest checkpoint is
@@ -63,14 +64,16 @@ type Sink struct {
 
 // producer writes the transactions of an id, or without one.
 type producer struct {
-	id      string
-	client  *kgo.Client // nil: to be made
-	holder  holder      // of the id, while there is no client
-	unsure  bool        // the id was asked for, and the answer got lost
-	begun   time.Time   // when the first record of the transaction was written
-	records int64       // in the transaction
-	state   pending     // once it was handed over
-	busy    bool        // written, handed over or resting
+	id        string
+	client    *kgo.Client // nil: to be made
+	holder    holder      // of the id, while there is no client
+	unsure    bool        // the id was asked for, and the answer got lost
+	writer    holder      // of the transaction, from its beginning on
+	begun     time.Time   // when the first record of the transaction was written
+	records   int64       // in the transaction
+	state     pending     // once it was handed over
+	committed bool        // state was, and the client has not been told
+	busy      bool        // written, handed over or resting
 }
 
 // NewSink makes a sink; it connects at Recover or Open.
@@ -303,6 +306,7 @@ func (s *Sink) begin() (*producer, error) {
 		return s.current, nil
 	}
 	p := s.rested()
+	s.settle(p)
 	err := s.control.persist(s.ctx, "transaction "+p.id+" could not be begun", func() error {
 		if p.client == nil {
 			if err := s.claim(p); err != nil {
@@ -311,7 +315,7 @@ func (s *Sink) begin() (*producer, error) {
 		}
 		err := p.client.BeginTransaction()
 		if err == nil {
-			_, _, err = p.client.ProducerID(s.ctx)
+			p.writer.producer, p.writer.epoch, err = p.client.ProducerID(s.ctx)
 		}
 		if err != nil {
 			p.drop()
@@ -322,7 +326,7 @@ func (s *Sink) begin() (*producer, error) {
 	if err != nil {
 		return nil, s.explain(nil, err)
 	}
-	p.busy, p.records = true, 0
+	p.busy, p.committed, p.records = true, false, 0
 	s.current = p
 	return p, nil
 }
@@ -412,9 +416,6 @@ func (s *Sink) seal(p *producer) error {
 	if err := s.flush(p); err != nil {
 		return err
 	}
-	if err := s.awaitTopic(p); err != nil {
-		return err
-	}
 	if age := time.Since(p.begun); age > s.options.TransactionTimeout {
 		return fmt.Errorf("topic %s: transaction %s has been open for %v and its timeout is %v: the broker has given it up; checkpoints must come sooner, or transaction-timeout be longer",
 			s.options.Topic, p.id, age.Round(time.Millisecond), s.options.TransactionTimeout)
@@ -423,31 +424,12 @@ func (s *Sink) seal(p *producer) error {
 	if err != nil {
 		return s.explainEnd(s.explain(nil, err))
 	}
+	if w := (holder{producer, epoch}); w != p.writer {
+		return fmt.Errorf("topic %s: transaction %s was begun by producer %d of epoch %d, and is written by %d of epoch %d: the first of its records were given up",
+			s.options.Topic, p.id, p.writer.producer, p.writer.epoch, producer, epoch)
+	}
 	p.state = pending{p.id, producer, epoch, s.control.version, p.records}
 	return nil
-}
-
-// awaitTopic waits until a producer's client has noted the topic's partitions. Told as
-// a sequence, of franz-go v1.22.3:
-//
-//	The client learns of a topic that it is to write. It gives the partitions the
-//	records that wait for it, and only then notes the partitions. In between the
-//	records are sent and confirmed, and Flush returns. EndTransaction finds no
-//	partition with records, and takes the transaction for one in which all failed: it
-//	aborts it, though it was told to commit, and returns nil.
-//
-// It happens once in some hundred commits under the race detector, and hardly ever
-// else. The wait is a few instructions long.
-func (s *Sink) awaitTopic(p *producer) error {
-	for {
-		leader, _, err := p.client.PartitionLeader(s.options.Topic, 0)
-		if leader >= 0 || err != nil { // an error of the partition: that is known, too
-			return nil
-		}
-		if !wait(s.ctx, 100*time.Microsecond) {
-			return errInterrupted
-		}
-	}
 }
 
 // Commit implements connector.Sink.
@@ -470,20 +452,34 @@ func (s *Sink) Commit() error {
 	return nil
 }
 
-// commit ends a transaction by its client, and otherwise by hand.
+// commit ends a transaction by hand, whatever its producer's client thinks of it. The
+// client is told when it is to begin its next one (settle).
 func (s *Sink) commit(p *producer) error {
-	if p.client != nil {
-		err := p.client.EndTransaction(s.ctx, kgo.TryCommit)
-		if err == nil {
-			return nil
-		}
-		// The client would now begin anew, and so give the transaction up.
-		p.drop()
-		s.log.Warn("a transaction could not be committed by its producer; committing it by hand", "transaction", p.id, "error", err)
-	}
 	h, err := s.control.commit(s.ctx, p.state)
-	p.holder = h
+	if p.holder, p.committed = h, err == nil; err != nil {
+		p.drop()
+	}
 	return err
+}
+
+// settle has a producer's client commit a transaction once more that was committed by
+// hand. The broker gives the same answer again, and with it the epoch of the next
+// transaction. A client to which it says anything else is not used any more.
+//
+// Its client must not be the one that commits. Told as a sequence, of franz-go v1.22.3:
+//
+//	The client learns of a topic that it is to write. It gives the partitions the
+//	records that wait for it, and only then notes the partitions. In between the
+//	records are sent and confirmed, and Flush returns. EndTransaction finds no
+//	partition with records, and takes the transaction for one in which all failed: it
+//	aborts it, though it was told to commit, and returns nil.
+func (s *Sink) settle(p *producer) {
+	if p.client == nil || !p.committed {
+		return
+	}
+	if err := p.client.EndTransaction(s.ctx, kgo.TryCommit); err != nil {
+		p.drop()
+	}
 }
 
 // Interrupt implements connector.Sink.

@@ -8,7 +8,7 @@ import (
 	"github.com/wasmstream/wasmstream/host/stream"
 )
 
-// A part's name is the state's index, a big-endian u16, and the row of a map's key, or
+// A part's name is the state's index, counted from the base, a big-endian u16, and the row of a map's key, or
 // an element's position, a big-endian u64: so the order of names is the order of
 // entries. That of a slot is the index alone.
 const (
@@ -18,7 +18,7 @@ const (
 
 // prefix is what the names of a state's parts begin with.
 func (s *States) prefix(i int) []byte {
-	s.name = binary.BigEndian.AppendUint16(s.name[:0], uint16(i))
+	s.name = binary.BigEndian.AppendUint16(s.name[:0], uint16(s.base+i))
 	return s.name
 }
 
@@ -27,29 +27,60 @@ func (s *States) nameOf(i int, key []byte) []byte {
 	return s.name
 }
 
-// find is the state that a host call names, and the entry that has its parts.
-func (s *States) find(op, index uint32, writes bool) (*State, state.Ref, error) {
-	if uint64(index) >= uint64(len(s.states)) {
-		return nil, 0, wrongCall(op, abi.FaultBadState, "state %d: the function has %d", index, len(s.states))
-	}
-	d := &s.states[index]
-	subject, ok := s.of(op)
-	switch {
-	case d.InSlot:
-		return nil, 0, wrongCall(op, abi.FaultBadState, "state %d is a slot, and no list or map", index)
-	case !ok:
-		return nil, 0, wrongCall(op, abi.FaultBadState, "op %d: the frame has no such op", op)
-	case d.Shared && writes && !subject.Writes:
-		return nil, 0, wrongCall(op, abi.FaultBadState, "op %d: broadcast state %d is changed by on-broadcast only", op, index)
-	case d.Shared:
-		return d, s.backend.Shared(), nil
-	case !subject.Keyed:
-		return nil, 0, wrongCall(op, abi.FaultBadState, "op %d has no key, and state %d is of a key", op, index)
-	}
-	return d, subject.Entry, nil
+// mergedShift is where in a host call's state the window stands whose states are asked
+// for: 0 for the op's own, 1 for the first of those that were merged into it.
+const mergedShift = 16
+
+// place is a state that a host call names: which one it is, and the entry that has its
+// parts.
+type place struct {
+	*State
+	index int
+	whole state.Ref
 }
 
-func checkRow(schema *stream.Schema, row []byte, what string, op, index uint32) error {
+// find is the state that a host call names.
+func (s *States) find(op, call uint32, writes bool) (p place, err error) {
+	index, merged := call&(1<<mergedShift-1), call>>mergedShift
+	if uint64(index) >= uint64(len(s.states)) {
+		return p, wrongCall(op, abi.FaultBadState, "state %d: the function has %d", index, len(s.states))
+	}
+	p = place{State: &s.states[index], index: int(index)}
+	subject, ok := s.of(op)
+	switch {
+	case p.InSlot:
+		return p, wrongCall(op, abi.FaultBadState, "state %d is a slot, and no list or map", index)
+	case !ok:
+		return p, wrongCall(op, abi.FaultBadState, "op %d: the frame has no such op", op)
+	case merged > 0:
+		return s.ofMerged(p, &subject, op, merged, writes)
+	case p.Shared && writes && !subject.Writes:
+		return p, wrongCall(op, abi.FaultBadState, "op %d: broadcast state %d is changed by on-broadcast only", op, index)
+	case p.Shared:
+		p.whole = s.backend.Shared()
+	case !subject.Keyed:
+		return p, wrongCall(op, abi.FaultBadState, "op %d has no key, and state %d is of a key", op, index)
+	case p.Window:
+		p.whole = subject.Window
+	default:
+		p.whole = subject.Entry
+	}
+	return p, nil
+}
+
+// ofMerged is the state of a window that was merged into the op's.
+func (s *States) ofMerged(p place, subject *Subject, op, merged uint32, writes bool) (place, error) {
+	switch {
+	case !p.Window || uint64(merged) > uint64(len(subject.Merged)):
+		return p, wrongCall(op, abi.FaultBadState, "op %d: state %d of merged window %d: there are %d", op, p.index, merged-1, len(subject.Merged))
+	case writes:
+		return p, wrongCall(op, abi.FaultBadState, "op %d: state %d of a window that was merged can only be read", op, p.index)
+	}
+	p.whole = subject.Merged[merged-1]
+	return p, nil
+}
+
+func checkRow(schema *stream.Schema, row []byte, what string, op uint32, index int) error {
 	if err := stream.CheckExact(schema, row); err != nil {
 		return wrongCall(op, abi.FaultBadRow, "the %s for state %d is no %s: %v", what, index, schema, err)
 	}
@@ -58,17 +89,17 @@ func checkRow(schema *stream.Schema, row []byte, what string, op, index uint32) 
 
 // Get is the value of a map's entry, a view until the next call.
 func (s *States) Get(op, index uint32, key []byte) (value []byte, ok bool, err error) {
-	d, whole, err := s.find(op, index, false)
+	d, err := s.find(op, index, false)
 	if err != nil {
 		return nil, false, err
 	}
 	if d.Key == nil {
-		return nil, false, wrongCall(op, abi.FaultBadState, "state %d is a list; it is read by scanning", index)
+		return nil, false, wrongCall(op, abi.FaultBadState, "state %d is a list; it is read by scanning", d.index)
 	}
-	if err := checkRow(d.Key, key, "key", op, index); err != nil {
+	if err := checkRow(d.Key, key, "key", op, d.index); err != nil {
 		return nil, false, err
 	}
-	part, ok := s.backend.FindPart(whole, s.nameOf(int(index), key))
+	part, ok := s.backend.FindPart(d.whole, s.nameOf(d.index, key))
 	if !ok {
 		return nil, false, nil
 	}
@@ -101,20 +132,20 @@ func (s *States) read(part state.Ref, ttl *TTL) (value []byte, ok bool) {
 
 // Put sets a map's entry, or appends to a list.
 func (s *States) Put(op, index uint32, key, value []byte) error {
-	d, whole, err := s.find(op, index, true)
+	d, err := s.find(op, index, true)
 	if err != nil {
 		return err
 	}
-	if err := checkRow(d.Value, value, "value", op, index); err != nil {
+	if err := checkRow(d.Value, value, "value", op, d.index); err != nil {
 		return err
 	}
 	switch {
 	case d.Key == nil && len(key) > 0:
-		return wrongCall(op, abi.FaultBadState, "state %d is a list, which is appended to without a key", index)
+		return wrongCall(op, abi.FaultBadState, "state %d is a list, which is appended to without a key", d.index)
 	case d.Key == nil:
-		key = s.append(whole, int(index), &d.TTL)
+		key = s.append(d.whole, d.index, &d.TTL)
 	default:
-		if err := checkRow(d.Key, key, "key", op, index); err != nil {
+		if err := checkRow(d.Key, key, "key", op, d.index); err != nil {
 			return err
 		}
 	}
@@ -125,11 +156,11 @@ func (s *States) Put(op, index uint32, key, value []byte) error {
 		s.scratch = append(appendStamp(s.scratch[:0], s.now), value...)
 		value = s.scratch
 	}
-	name := s.nameOf(int(index), key)
-	if err := s.mayKeep(op, whole, name, len(value)); err != nil {
+	name := s.nameOf(d.index, key)
+	if err := s.mayKeep(op, d.whole, name, len(value)); err != nil {
 		return err
 	}
-	s.set(s.backend.Part(whole, name), value, true)
+	s.set(s.backend.Part(d.whole, name), value, true)
 	return nil
 }
 
@@ -144,30 +175,33 @@ func (s *States) append(whole state.Ref, index int, ttl *TTL) []byte {
 		}
 	}
 	last, ok := s.backend.LastPart(whole, s.prefix(index+1))
-	if ok && isOf(s.backend.Name(last), index) {
+	if ok && s.indexOf(last) == index {
 		at = binary.BigEndian.Uint64(s.backend.Name(last)[indexBytes:]) + 1
 	}
 	binary.BigEndian.PutUint64(s.position[:], at)
 	return s.position[:]
 }
 
-func isOf(name []byte, index int) bool { return int(binary.BigEndian.Uint16(name)) == index }
+// indexOf is the state that a part is of; of another's part it may be any.
+func (s *States) indexOf(part state.Ref) int {
+	return int(binary.BigEndian.Uint16(s.backend.Name(part))) - s.base
+}
 
 // next is a state's first entry behind a name.
 func (s *States) next(whole state.Ref, index int, after []byte) (state.Ref, bool) {
 	part, ok := s.backend.NextPart(whole, after)
-	return part, ok && isOf(s.backend.Name(part), index)
+	return part, ok && s.indexOf(part) == index
 }
 
 // Delete takes a map's entry away; without a key all of a map or list.
 func (s *States) Delete(op, index uint32, key []byte) error {
-	d, whole, err := s.find(op, index, true)
+	d, err := s.find(op, index, true)
 	if err != nil {
 		return err
 	}
 	if len(key) == 0 {
-		part, ok := s.next(whole, int(index), s.prefix(int(index)))
-		for ; ok; part, ok = s.next(whole, int(index), s.backend.Name(part)) {
+		part, ok := s.next(d.whole, d.index, s.prefix(d.index))
+		for ; ok; part, ok = s.next(d.whole, d.index, s.backend.Name(part)) {
 			if err := s.mayWrite(op, 0); err != nil {
 				return err
 			}
@@ -176,12 +210,12 @@ func (s *States) Delete(op, index uint32, key []byte) error {
 		return nil
 	}
 	if d.Key == nil {
-		return wrongCall(op, abi.FaultBadState, "state %d is a list, which is emptied without a key", index)
+		return wrongCall(op, abi.FaultBadState, "state %d is a list, which is emptied without a key", d.index)
 	}
-	if err := checkRow(d.Key, key, "key", op, index); err != nil {
+	if err := checkRow(d.Key, key, "key", op, d.index); err != nil {
 		return err
 	}
-	if part, ok := s.backend.FindPart(whole, s.nameOf(int(index), key)); ok && s.backend.Has(part, s.parts) {
+	if part, ok := s.backend.FindPart(d.whole, s.nameOf(d.index, key)); ok && s.backend.Has(part, s.parts) {
 		s.set(part, nil, false)
 	}
 	return nil
@@ -191,16 +225,16 @@ func (s *States) Delete(op, index uint32, key []byte) error {
 // length of the value, key, value}, both padded to 8. It answers their bytes, 0 at the
 // end, and less the bytes that are needed if not even the next one fits.
 func (s *States) Scan(op, index uint32, after, into []byte) (n int, err error) {
-	d, whole, err := s.find(op, index, false)
+	d, err := s.find(op, index, false)
 	if err != nil {
 		return 0, err
 	}
-	after, err = s.afterOf(d, op, index, after)
+	after, err = s.afterOf(&d, op, after)
 	if err != nil {
 		return 0, err
 	}
 	for {
-		part, ok := s.next(whole, int(index), after)
+		part, ok := s.next(d.whole, d.index, after)
 		if !ok {
 			return n, nil
 		}
@@ -227,20 +261,20 @@ func (s *States) Scan(op, index uint32, after, into []byte) (n int, err error) {
 const entryBytes = 8
 
 // afterOf is the name behind which a scan begins.
-func (s *States) afterOf(d *State, op, index uint32, after []byte) ([]byte, error) {
+func (s *States) afterOf(d *place, op uint32, after []byte) ([]byte, error) {
 	switch {
 	case len(after) == 0:
-		return s.prefix(int(index)), nil
+		return s.prefix(d.index), nil
 	case d.Key != nil:
-		if err := checkRow(d.Key, after, "key", op, index); err != nil {
+		if err := checkRow(d.Key, after, "key", op, d.index); err != nil {
 			return nil, err
 		}
-		return s.nameOf(int(index), after), nil
+		return s.nameOf(d.index, after), nil
 	case len(after) != positionBytes:
-		return nil, wrongCall(op, abi.FaultBadState, "state %d is a list; what a scan begins behind is a position of 8 bytes, not of %d", index, len(after))
+		return nil, wrongCall(op, abi.FaultBadState, "state %d is a list; what a scan begins behind is a position of 8 bytes, not of %d", d.index, len(after))
 	}
 	binary.BigEndian.PutUint64(s.position[:], binary.LittleEndian.Uint64(after))
-	return s.nameOf(int(index), s.position[:]), nil
+	return s.nameOf(d.index, s.position[:]), nil
 }
 
 func putEntry(b, key, value []byte, isList bool) {

@@ -1,5 +1,5 @@
 // Package process keeps the states that functions declare: values, lists and maps of
-// a key (or of a key and window), and broadcast state, with their time to live.
+// a key or of a window of a key, and broadcast state, with their time to live.
 // States keeps them on a state.Backend; TTL decides what has outlived it.
 //
 // Invariants:
@@ -18,7 +18,6 @@
 package process
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/abi"
@@ -32,6 +31,7 @@ type State struct {
 	Key    *stream.Schema // of a map's entries; nil of others
 	Value  *stream.Schema
 	Shared bool // broadcast state: of the task, not of a key
+	Window bool // of a window of a key
 	TTL    TTL
 }
 
@@ -54,7 +54,9 @@ type States struct {
 	states   []State
 	slots    []int  // states in slots
 	isFixed  []bool // by slot: its cell is of fixed width
+	inCells  int    // slots with a cell of the entry; further ones are parts
 	parts    state.Cell
+	base     int  // what names of parts begin at
 	isTimed  bool // some have a time to live
 	hasOnce  bool
 	now      int64
@@ -72,10 +74,13 @@ type States struct {
 
 // Subject is what host calls of an op work on.
 type Subject struct {
-	Entry state.Ref // of the op's key
-	Keyed bool      // there is one
+	Entry  state.Ref // of the op's key
+	Window state.Ref // of its window; zero if the function has no state of windows
+	Keyed  bool      // there are such entries
 	// Writes: broadcast state may be changed.
 	Writes bool
+	// Merged are the windows that became the op's, whose states can be read.
+	Merged []state.Ref
 }
 
 // change is what a part held before it was changed.
@@ -103,15 +108,22 @@ func Cells(states []State) []int {
 // New keeps states on a backend that has their Cells. of says what a host call of an
 // op of the present frame works on; false if there is no such op.
 func New(backend state.Backend, states []State, of func(op uint32) (Subject, bool)) *States {
+	s := newStates(backend, states, cellsMax, of)
+	s.parts = state.Cell(s.inCells)
+	return s
+}
+
+// newStates gives the first slots cells, at most so many.
+func newStates(backend state.Backend, states []State, cells int, of func(op uint32) (Subject, bool)) *States {
 	s := &States{backend: backend, states: states, of: of}
 	for i := range states {
 		if states[i].InSlot {
-			s.slots, s.isFixed = append(s.slots, i), append(s.isFixed, len(s.slots) < cellsMax && states[i].Value.IsFixedWidth())
+			s.slots, s.isFixed = append(s.slots, i), append(s.isFixed, len(s.slots) < cells && states[i].Value.IsFixedWidth())
 		}
 		s.isTimed = s.isTimed || states[i].TTL.Millis > 0
 		s.hasOnce = s.hasOnce || states[i].TTL.Once
 	}
-	s.parts = state.Cell(min(len(s.slots), cellsMax))
+	s.inCells = min(len(s.slots), cells)
 	return s
 }
 
@@ -136,7 +148,7 @@ func (s *States) HasOnce() bool { return s.hasOnce }
 
 // place is where slot i of an entry stands; false if it is a part that is not there.
 func (s *States) place(r state.Ref, i int) (state.Ref, state.Cell, bool) {
-	if i < cellsMax {
+	if i < s.inCells {
 		return r, state.Cell(i), true
 	}
 	r, ok := s.backend.FindPart(r, s.prefix(s.slots[i]))
@@ -299,13 +311,16 @@ func (s *States) Sweep(ops int) {
 
 func (s *States) sweep(r state.Ref) {
 	if s.backend.IsPart(r) {
-		i := int(binary.BigEndian.Uint16(s.backend.Name(r)))
+		i := s.indexOf(r)
+		if i < 0 || i >= len(s.states) {
+			return // it is another's
+		}
 		if ttl := &s.states[i].TTL; ttl.Millis > 0 && s.backend.Has(r, s.parts) && s.isOver(r, ttl) && !s.isNeeded(r, i) {
 			s.backend.Clear(r, s.parts)
 		}
 		return
 	}
-	for i, of := range s.slots[:s.parts] {
+	for i, of := range s.slots[:s.inCells] {
 		ttl, c := &s.states[of].TTL, state.Cell(i)
 		if ttl.Millis > 0 && s.backend.Has(r, c) && ttl.isOver(stampOf(s.backend.Value(r, c)), s.now) {
 			s.backend.Clear(r, c)
@@ -336,8 +351,8 @@ func (s *States) Holds(r state.Ref) bool {
 	if s.backend.IsPart(r) || s.backend.IsShared(r) {
 		return false
 	}
-	for i := range s.parts {
-		if s.backend.Has(r, i) {
+	for i := range s.inCells {
+		if s.backend.Has(r, state.Cell(i)) {
 			return true
 		}
 	}

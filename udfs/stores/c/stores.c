@@ -1,4 +1,4 @@
-/* Functions whose states are reached by calls of the host: a map, a list, and broadcast state. */
+/* Functions whose states are reached by calls of the host: a map, a list, broadcast state, and those of windows. */
 #include "wasmstream.h"
 
 typedef struct { ws_header header; ws_string user; ws_bigint amount; } payment;
@@ -70,4 +70,43 @@ static void rated_on_timer(ws_op *o) { (void)o; }
 static void rated_on_key(ws_op *o, const payment *in) { (void)in; ws_clear(o, RATED_COUNT); }
 WS_BROADCAST_PROCESS(rated, payment, payment)
 
-WS_MODULE(WS_FUNCTION(0, tally) WS_FUNCTION(1, rated))
+/* varied: fires at an amount that came into the window before (a list), and purges at the third record of a user (a map).
+ * Windows that merge take both in. */
+enum { VARIED_AMOUNTS, VARIED_USERS };
+static int64_t varied_count(ws_op *o, const person *key, int64_t more) {
+  const number *count = ws_map_get(o, VARIED_USERS, key, number);
+  number *value = ws_row(number);
+  ws_set(value, n, more + (count ? ws_get(count, n) : 0));
+  ws_map_put(o, VARIED_USERS, key, value);
+  return ws_get(value, n);
+}
+static person *varied_key(ws_view user) {
+  person *key = ws_row(person);
+  ws_set_view(key, user, user);
+  return key;
+}
+static ws_decision varied_on_element(ws_op *o, const payment *in) {
+  int again = 0;
+  for (ws_scan s = ws_scan_of(o, VARIED_AMOUNTS); ws_next(&s);) {
+    if (ws_get(ws_scan_value(s, number), n) == ws_get(in, amount)) again = WS_FIRE;
+  }
+  number *value = ws_row(number);
+  ws_set(value, n, ws_get(in, amount));
+  ws_list_add(o, VARIED_AMOUNTS, value);
+  int third = varied_count(o, varied_key(ws_text(in, user)), 1) == 3;
+  return (ws_decision)(again | (third ? WS_PURGE : 0));
+}
+static ws_decision varied_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+static ws_decision varied_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+static void varied_on_merge(ws_op *o) {
+  ws_list_merge(o, VARIED_AMOUNTS);
+  for (uint32_t w = 0; w < ws_count(o); w++) {
+    for (ws_scan s = ws_scan_of(o, ws_merged_state(w, VARIED_USERS)); ws_next(&s);) {
+      varied_count(o, varied_key(ws_text(ws_scan_key(s, person), user)), ws_get(ws_scan_value(s, number), n));
+    }
+  }
+}
+static void varied_clear(ws_op *o) { (void)o; }
+WS_TRIGGER(varied, payment)
+
+WS_MODULE(WS_FUNCTION(0, tally) WS_FUNCTION(1, rated) WS_FUNCTION(2, varied))

@@ -1,4 +1,4 @@
-// Command stores has functions whose states are reached by calls of the host: a map, a list, and broadcast state.
+// Command stores has functions whose states are reached by calls of the host: a map, a list, broadcast state, and those of windows.
 package main
 
 import ws "github.com/wasmstream/wasmstream/guest-sdk/go"
@@ -19,7 +19,7 @@ var (
 	person  = ws.Columns{user.As("user")}
 )
 
-func init() { ws.Register(tally(), rated()) }
+func init() { ws.Register(tally(), rated(), varied()) }
 
 func main() { ws.Main() }
 
@@ -100,5 +100,47 @@ func rated() ws.Function {
 			rates.Put(o, keyOf(in), rate)
 		},
 		OnKey: func(o *ws.Op, _ ws.Row) { count.Clear(o) },
+	}
+}
+
+func varied() ws.Function {
+	amounts := &ws.ListState{Name: "amounts", Columns: number, Scope: ws.PerWindow}
+	users := &ws.MapState{Name: "users", Key: person, Columns: number, Scope: ws.PerWindow}
+	count := func(o *ws.Op, of string, more int64) int64 {
+		key := users.KeyRow()
+		user.Set(key, of)
+		value := users.Get(o, key)
+		if value.IsMissing() {
+			value = users.Row()
+		}
+		n.Set(value, n.Get(value)+more)
+		users.Put(o, key, value)
+		return n.Get(value)
+	}
+	return &ws.Trigger{
+		Name: "varied", Doc: "fires at an amount that was there before, and purges at a user's third record",
+		Input: payment, States: []ws.State{amounts, users},
+		OnElement: func(o *ws.Op, in ws.Row) (decision ws.Decision) {
+			for one := range amounts.All(o) {
+				if n.Get(one) == amount.Get(in) {
+					decision |= ws.Fire
+				}
+			}
+			one := amounts.Row()
+			n.Set(one, amount.Get(in))
+			amounts.Add(o, one)
+			if count(o, user.Get(in), 1) == 3 {
+				decision |= ws.Purge
+			}
+			return decision
+		},
+		OnMerge: func(o *ws.Op) {
+			amounts.Merge(o)
+			for i := range o.Len() {
+				for key, value := range users.Merged(o, i) {
+					count(o, user.Get(key), n.Get(value))
+				}
+			}
+		},
 	}
 }

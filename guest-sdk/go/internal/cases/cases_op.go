@@ -113,6 +113,12 @@ func (r *reader) opInContext(s *step, bytes int, rest string) (err error) {
 	if s.kind != opOnBroadcast {
 		s.cells = r.group(n.start, n.end)
 	}
+	if r.callsOfWindows() {
+		s.window = r.numbered(r.windowName(n.start, n.end))
+		for _, w := range n.merged {
+			s.merged = append(s.merged, r.numbered(r.windowName(w[0], w[1])))
+		}
+	}
 	if bytes == contextGroupBytes {
 		c.elements, n.elements = n.elements, nil
 	}

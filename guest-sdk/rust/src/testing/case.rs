@@ -182,6 +182,8 @@ pub(super) struct Step {
     pub(super) context: Option<Context>,
     /// Whose its list and map states are: of a key, and of a window of it.
     pub(super) owner: (String, String),
+    /// The windows that were merged into its own.
+    pub(super) merged: Vec<String>,
     pub(super) effects: Vec<Effect>,
     pub(super) holds: Vec<Held>,
     pub(super) fails: Option<String>,
@@ -286,6 +288,8 @@ struct Setting {
     elements: Vec<(i64, Vec<u8>, u32)>,
     merged: Vec<[i64; 2]>,
     cell_of: HashMap<String, usize>,
+    /// How often a window of a key has lost its states.
+    lives: HashMap<(String, [i64; 2]), u32>,
 }
 
 struct Reader<'f> {
@@ -428,10 +432,17 @@ impl<'f> Reader<'f> {
             let name = self.cell_name(state, window);
             self.now.cell_of.remove(&name);
         }
+        *self.now.lives.entry((self.now.key.clone(), window)).or_default() += 1;
     }
 
     fn owner(&self) -> (String, String) {
-        (self.now.key.clone(), format!("{:?}", self.now.window))
+        (self.now.key.clone(), self.life(self.now.window))
+    }
+
+    /// A window until it loses its states.
+    fn life(&self, window: [i64; 2]) -> String {
+        let of = (self.now.key.clone(), window);
+        format!("{window:?} {}", self.now.lives.get(&of).copied().unwrap_or(0))
     }
 
     fn op(&mut self, line: usize, word: &str, rest: &str) -> Result<(), String> {
@@ -444,6 +455,7 @@ impl<'f> Reader<'f> {
             line,
             kind,
             owner,
+            merged: Vec::new(),
             cells: Vec::new(),
             second: Vec::new(),
             row: None,
@@ -500,6 +512,7 @@ impl<'f> Reader<'f> {
         for merged in std::mem::take(&mut self.now.merged) {
             let group = self.group(merged);
             context.merged.push(group);
+            step.merged.push(self.life(merged));
             self.forget(merged);
         }
         if step.kind == raw::OP_CLEAR {

@@ -85,7 +85,7 @@ impl Player<'_> {
             op.arg = areas.schemas(&[&self.case.input, &self.case.second]);
         }
         let frame = areas.frame(&[op], 0);
-        native::owners(Vec::new());
+        native::owners(Vec::new(), Vec::new());
         match (self.call(frame), &self.case.fails) {
             (Ok((effects, _)), None) => {
                 self.compare("opening", 0, &effects, &self.case.answers);
@@ -139,7 +139,7 @@ impl Player<'_> {
             }
         }
         let frame = self.lay_out(steps, &order);
-        native::owners(steps.iter().map(|s| s.owner.clone()).collect());
+        native::owners(steps.iter().map(|s| s.owner.clone()).collect(), steps.iter().map(|s| s.merged.clone()).collect());
         let last = &steps[steps.len() - 1];
         match (self.call(frame), &last.fails) {
             (Ok((came, after)), None) => {
@@ -312,7 +312,7 @@ impl Areas {
             list.extend_from_slice(&input.to_le_bytes());
         }
         for merged in &c.merged {
-            list.extend_from_slice(&slot_of(merged).unwrap_or(0).to_le_bytes());
+            list.extend_from_slice(&slot_of(merged).unwrap_or(raw::NO_SLOT).to_le_bytes());
         }
         let (at, count) = (self.next(), (c.elements.len() + c.merged.len()) as u32);
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Functions whose states are reached by calls of the host: a map, a list, and broadcast state.
+//! Functions whose states are reached by calls of the host: a map, a list, broadcast state, and those of windows.
 
 use wasmstream::*;
 
@@ -43,12 +43,22 @@ states! {
     }
 }
 
+states! {
+    struct VariedStates {
+        amounts: List<Number> { scope: "window" },
+        users: Map<Person, Number> { scope: "window" },
+    }
+}
+
 function! {
     /// sums by user and a list of amounts
     pub struct Tally: states(TallyStates), outputs(TallyOutputs);
 
     /// amounts times a rate that comes by broadcast
     pub struct Rate: states(RateStates);
+
+    /// fires at an amount that was there before, and purges at a user's third record
+    pub struct Varied: states(VariedStates);
 }
 
 /// An amount of 0 tells all, and one of -1 forgets all.
@@ -120,9 +130,49 @@ impl BroadcastProcess for Rate {
     }
 }
 
+impl Varied {
+    /// Counts records of a user, and tells how many there are.
+    fn count(window: &Window<()>, user: &str, more: i64) -> i64 {
+        let users = window.map(VariedStates::users);
+        let n = more + users.get(|key| key.set(Person::user, user)).map_or(0, |n| n.value(Number::n));
+        users.put(|key| key.set(Person::user, user), |value| value.set(Number::n, n));
+        n
+    }
+}
+
+impl Trigger for Varied {
+    type Input = Payment;
+    type Key = ();
+    const MERGES: bool = true;
+
+    fn on_element(&self, payment: Row<Payment>, window: &mut Window<()>) -> Decision {
+        let amounts = window.list(VariedStates::amounts);
+        let amount = payment.value(Payment::amount);
+        let again = amounts.iter().any(|n| n.value(Number::n) == amount);
+        amounts.push(|value| value.set(Number::n, amount));
+        let third = Varied::count(window, payment.value(Payment::user), 1) == 3;
+        match (again, third) {
+            (true, true) => Decision::FireAndPurge,
+            (true, false) => Decision::Fire,
+            (false, true) => Decision::Purge,
+            (false, false) => Decision::Continue,
+        }
+    }
+
+    fn on_merge(&self, window: &mut Window<()>) {
+        window.merge_list(VariedStates::amounts);
+        for i in 0..window.merged() {
+            for (user, n) in window.merged_map(i, VariedStates::users).iter() {
+                Varied::count(window, user.value(Person::user), n.value(Number::n));
+            }
+        }
+    }
+}
+
 module! {
     "tally" => Process(Tally),
     "rated" => BroadcastProcess(Rate),
+    "varied" => Trigger(Varied),
 }
 
 #[test]

@@ -23,7 +23,7 @@ final class Abi {
   static final String IMPORT_LOG = "log";
   /** (pointer i32, length i32) -&gt; (): ends the call with a message in UTF-8; never returns. */
   static final String IMPORT_FAIL = "fail";
-  /** (op i32, state i32, key i32, key_length i32, into i32, into_length i32) -&gt; (length i32): copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied. */
+  /** (op i32, state i32, key i32, key_length i32, into i32, into_length i32) -&gt; (length i32): copies the value of a map's entry; answers its length, or -1 if there is none; one longer than into_length is not copied. In on-merge, state + 65536 * (i + 1) is the state of merged window i, here and in state_scan. */
   static final String IMPORT_STATE_GET = "state_get";
   /** (op i32, state i32, key i32, key_length i32, value i32, value_length i32) -&gt; (): sets a map's entry; to a list, with key_length 0, it appends. */
   static final String IMPORT_STATE_PUT = "state_put";

@@ -13,20 +13,22 @@ final class States implements StateCalls {
   private record Place(int owner, int state) {}
 
   private final boolean[] lists;
-  private final boolean[] broadcast;
+  private final String[] scopes;
   private final Map<Place, TreeMap<byte[], byte[]>> maps = new HashMap<>();
   private final Map<Place, List<byte[]>> elements = new HashMap<>();
-  /** Whose states the ops of the frame have. */
+  /** Whose states the ops of the frame have: of a key, of a window, of the windows that were merged into it. */
   List<Integer> owners = List.of();
+  List<Integer> windows = List.of();
+  List<List<Integer>> merged = List.of();
 
   /** Makes the states that a function's manifest has, each a map of its JSON. */
   States(List<Object> states) {
     lists = new boolean[states.size()];
-    broadcast = new boolean[states.size()];
+    scopes = new String[states.size()];
     for (int i = 0; i < lists.length; i++) {
       Map<?, ?> state = (Map<?, ?>) states.get(i);
       lists[i] = "list".equals(state.get("kind"));
-      broadcast[i] = "broadcast".equals(state.get("scope"));
+      scopes[i] = state.get("scope") == null ? "key" : (String) state.get("scope");
     }
   }
 
@@ -39,11 +41,20 @@ final class States implements StateCalls {
     return all;
   }
 
-  private Place place(int op, int state) throws GuestFault {
-    if (state < 0 || state >= lists.length || op < 0 || op >= owners.size()) {
-      throw new GuestFault(Abi.Fault.BAD_STATE, "a call on state " + state + " for op " + op);
+  /** The state of a call: above its index stands which of the merged windows it is about, counted from 1. */
+  private Place place(int op, int call) throws GuestFault {
+    int state = call & 0xFFFF;
+    int window = call >>> 16;
+    boolean ofWindow = state < lists.length && scopes[state].equals("window");
+    List<Integer> of = ofWindow ? windows : owners;
+    boolean isMerged = window > 0 && ofWindow && op >= 0 && op < merged.size() && window <= merged.get(op).size();
+    if (state >= lists.length || op < 0 || op >= of.size() || window > 0 && !isMerged) {
+      throw new GuestFault(Abi.Fault.BAD_STATE, "a call on state " + call + " for op " + op);
     }
-    return new Place(broadcast[state] ? 0 : owners.get(op), state);
+    if (isMerged) {
+      return new Place(merged.get(op).get(window - 1), state);
+    }
+    return new Place(scopes[state].equals("broadcast") ? 0 : of.get(op), state);
   }
 
   private TreeMap<byte[], byte[]> map(Place place) {
@@ -58,7 +69,7 @@ final class States implements StateCalls {
   @Override
   public void put(int op, int state, byte[] key, byte[] value) throws GuestFault {
     Place place = place(op, state);
-    if (lists[state]) {
+    if (lists[place.state]) {
       elements.computeIfAbsent(place, p -> new ArrayList<>()).add(value);
     } else {
       map(place).put(key, value);
@@ -81,9 +92,9 @@ final class States implements StateCalls {
     Place place = place(op, state);
     ByteBuffer to = Frame.view(into);
     long position = 0;
-    for (byte[][] entry : entries(place.owner, state)) {
+    for (byte[][] entry : entries(place.owner, place.state)) {
       byte[] key = entry[0];
-      if (lists[state]) {
+      if (lists[place.state]) {
         key = new byte[8];
         Frame.view(key).putLong(++position);
         if (after.length == 8 && position <= Frame.view(after).getLong()) {

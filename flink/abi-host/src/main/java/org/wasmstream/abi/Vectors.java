@@ -121,6 +121,8 @@ public final class Vectors {
     String frame(Map<?, ?> json, boolean faulty) throws GuestFault {
       List<Integer> cells = numbers(json.get("cells"));
       states.owners = numbers(json.get("owners"));
+      states.windows = numbers(json.get("windows"));
+      states.merged = list(json.get("merged")).stream().map(Vectors::numbers).toList();
       Frame frame = begin(bytes(json.get("frame")), cells);
       Function.Answer answer = function.perform(frame);
       if (faulty) {

@@ -1,0 +1,100 @@
+package runtime
+
+import (
+	"sort"
+
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+// originals are the records that the ops of a frame are about, as they came to the step:
+// the frame has what the function declares of them. They are kept for dead letters; where
+// there are none, it is nil.
+type originals struct {
+	faults  *faults
+	sides   [2]*stream.Schema
+	strip   *stream.Projection // leaves the key out that a function computed; nil: there is none
+	list    []original         // of the present frame, and of those before that began further on
+	bytes   []byte
+	scratch bool // records come from a list, and it is not known where they were read
+}
+
+// original is a record; its bytes end at end.
+type original struct {
+	op     int
+	side   side
+	end    int
+	origin stream.Origin
+}
+
+// originals are kept of a step's records, if they are wanted.
+func (f *faults) originals(sides ...*stream.Schema) *originals {
+	if f.out == nil {
+		return nil
+	}
+	o := &originals{faults: f}
+	copy(o.sides[:], sides)
+	if f.computed > 0 {
+		columns := columnsBefore(sides[left].Len() - f.computed)
+		o.strip, o.sides[left] = stream.NewProjection(sides[left], columns), sides[left].Project(columns)
+	}
+	return o
+}
+
+// columnsBefore are the first n columns.
+func columnsBefore(n int) []int {
+	columns := make([]int, n)
+	for i := range columns {
+		columns[i] = i
+	}
+	return columns
+}
+
+// keep keeps the record of an op that is added next. One that is not behind the last
+// one begins a new frame.
+func (o *originals) keep(op int, s side, row stream.Row) {
+	if row == nil {
+		return
+	}
+	if n := len(o.list); n > 0 && o.list[n-1].op >= op {
+		o.list, o.bytes = o.list[:0], o.bytes[:0]
+	}
+	if o.strip != nil {
+		o.bytes = o.strip.AppendTo(o.bytes, row, row.Change())
+	} else {
+		o.bytes = append(o.bytes, row...)
+	}
+	x := original{op: op, side: s, end: len(o.bytes)}
+	if !o.scratch {
+		x.origin = o.faults.origin
+	}
+	o.list = append(o.list, x)
+}
+
+// show puts the record of an op into its failure, if it was kept.
+func (o *originals) show(x *failure, op int) {
+	if o == nil {
+		return
+	}
+	i := sort.Search(len(o.list), func(i int) bool { return o.list[i].op >= op })
+	if i == len(o.list) || o.list[i].op != op {
+		return
+	}
+	from := 0
+	if i > 0 {
+		from = o.list[i-1].end
+	}
+	k := &o.list[i]
+	x.record, x.schema, x.position = o.bytes[from:k.end:k.end], o.sides[k.side], k.origin.String()
+}
+
+// showAssigned puts row n of a batch into the failure of an assigner, which is not told
+// the key.
+func (o *windowOperator) showAssigned(x *failure, s side, b *stream.Batch, n int) {
+	k := o.phases.assigner.originals
+	if k != nil {
+		o.faults.came(b, n)
+		k.keep(0, s, b.Row(n))
+		k.show(x, 0)
+	}
+	x.key = o.shownKey.Show(o.sides[s].key.AppendTo(nil, b.Row(n), stream.Insert))
+}
