@@ -178,6 +178,7 @@ type Caller struct {
 	perOp  float64 // fuel
 	opsMax int     // of a frame
 	spent  int64   // fuel of the last call, if it was answered; else 0
+	asked  int64   // ops so far, those at hand included
 	failed bool    // the last call failed, by the guest's fault
 	faulty int     // the op of the frame that is known to be at fault, -1
 	held   []byte  // scratch of withinLimits
@@ -399,6 +400,7 @@ func (c *Caller) Due() bool {
 func (c *Caller) Perform() error {
 	var err error
 	if len(c.ops) > 0 {
+		c.asked += int64(len(c.ops))
 		err = c.run(0, len(c.ops))
 	}
 	c.ops, c.rows, c.contexts, c.ctx = c.ops[:0], c.rows[:0], c.contexts[:0], c.ctx[:0]
@@ -528,6 +530,9 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 // Spent is the fuel of an op that Fault is told of, if it was answered, and what is wrong
 // is the answer; else 0.
 func (c *Caller) Spent() int64 { return c.spent }
+
+// Asked is how many ops the function was asked about so far.
+func (c *Caller) Asked() int64 { return c.asked }
 
 // measure has frames cost about as much as one may, going by the last one and, less and
 // less, by those before.

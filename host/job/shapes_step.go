@@ -22,7 +22,7 @@ var stepShape = &shape{what: isFields, fields: []field{
 	{name: "output", doc: "What a window puts out when it fires again: append (a row per firing; the default), update (the row before is taken back: -U, +U), changelog (as update, and rows of sessions that merged are deleted: -D) or complete (all retained results of the key, as one replaceable set).", shape: &shape{what: isWord, words: outputWords[:]}},
 	{name: "combine", doc: "How the watermarks of several inputs become one: min (the default), or max, which waits for none of them and makes late what comes from those behind.", shape: &shape{what: isWord, words: []string{"min", "max"}}},
 	{name: "on-fault", doc: "What becomes of a record that a function of the step fails on: the job fails (fail; the default), dead-letter (it goes to the output STEP.failed), or skip it, count and report.", shape: &shape{what: isWord, words: errorWords[:]}},
-	{name: "fault-rate", doc: "With on-fault: the job fails when more than this share of the last 10,000 records of a task have failed, and at least 100; 1: never. Default 0.1.", shape: &shape{what: isNumber, least: 0, most: 1}},
+	{name: "fault-rate", doc: "With on-fault: the job fails when there are more faults than this share of the last 10,000 records of a task, or of a function's calls where those are more, and at least 100; 1: never. Default 0.1.", shape: &shape{what: isNumber, least: 0, most: 1}},
 	limitsField,
 	{name: "changes", doc: "ignore: take changes (-U, +U, -D) as plain records.", shape: &shape{what: isWord, words: []string{"ignore"}}},
 }}

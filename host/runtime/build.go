@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
@@ -197,7 +198,11 @@ func (b *builder) teller(kind, name string) func(error) {
 	told := 0
 	return func(err error) {
 		if told++; told <= reportedMax {
-			b.config.Log.Warn("record skipped", kind, name, "error", err)
+			what := []any{kind, name, "error", err}
+			if f := (*FunctionError)(nil); errors.As(err, &f) && f.Where != "" {
+				what = append(what, "in", f.Where)
+			}
+			b.config.Log.Warn("record skipped", what...)
 		}
 		if told == reportedMax {
 			b.config.Log.Warn("further records that are skipped are only counted", kind, name)

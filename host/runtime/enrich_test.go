@@ -558,7 +558,7 @@ func TestEnrichFaultRate(t *testing.T) {
 		e.asker.held[0].done(&connector.Answer{Status: 200, Body: []byte("bad")})
 		e.asker.held = nil
 		if err := e.job.Drive(nil); err != nil {
-			if !strings.Contains(err.Error(), "step told: 100 of the last 100 records failed") {
+			if !strings.Contains(err.Error(), "step told: 100 faults in the last 100 records or calls") {
 				t.Error(err)
 			}
 			return

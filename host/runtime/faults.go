@@ -38,6 +38,7 @@ type failure struct {
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
 	fuel     int64  // that the op took, if it ended; 0: it is not known
+	asked    int64  // ops of the function so far; 0: it is not known
 	err      error
 }
 
@@ -58,7 +59,7 @@ func (f *failing) withFailed(outs []*output) []*output {
 // failureOf is the failure of op i of a function.
 func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	kind, _ := c.Op(i)
-	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent()}
+	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent(), asked: c.Asked()}
 	if len(f.Inputs) > 0 {
 		x.schema = f.Inputs[0].Schema
 		if kind == abi.OpOnSecond || kind == abi.OpOnBroadcast || kind == abi.OpOnKey {
@@ -119,8 +120,9 @@ func (f *faults) take(x *failure) error {
 		return err
 	}
 	f.stats.Faults.Add(1)
+	f.rate.asked(x.asked)
 	if f.rate.fault() {
-		return fmt.Errorf("%d of the last %d records failed; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
+		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
 	if f.out == nil {
 		f.tell(err)
@@ -226,10 +228,21 @@ func (r *faultRate) seen(records int) {
 	}
 }
 
+// asked says how often a function was asked so far. That is more often than there are
+// records where it is asked about each of a record's windows, or about timers.
+func (r *faultRate) asked(ops int64) {
+	if more := ops - r.records; more > 0 {
+		r.seen(int(more))
+	}
+}
+
 // fault counts a fault, and tells whether there are too many now.
 func (r *faultRate) fault() bool {
 	r.faults++
 	r.buckets[r.bucket%faultBuckets]++
+	if r.share >= 1 {
+		return false
+	}
 	of := float64(min(max(r.records, 1), faultRecords))
 	return r.faults >= faultsMin && float64(r.faults) > r.share*of
 }

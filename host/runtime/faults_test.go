@@ -39,6 +39,27 @@ func TestFaultRate(t *testing.T) {
 	}
 }
 
+// TestFaultRateOfCalls: a record in 50 that fails in all of its 40 windows is one fault in
+// 50 calls, and where all faults are let pass more of them than records are, too.
+func TestFaultRateOfCalls(t *testing.T) {
+	r, all := faultRate{share: 0.1}, faultRate{share: 1}
+	for record := range 20_000 {
+		r.seen(1)
+		all.seen(1)
+		for range 40 {
+			if record%50 == 49 {
+				r.asked(int64(record) * 40)
+				if r.fault() {
+					t.Fatalf("too many at record %d", record)
+				}
+			}
+			if all.fault() {
+				t.Fatalf("too many at record %d, and all may fail", record)
+			}
+		}
+	}
+}
+
 // TestFaultRateForgets: faults that are long ago do not count, whatever steps records
 // are counted in.
 func TestFaultRateForgets(t *testing.T) {
