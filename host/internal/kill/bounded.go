@@ -26,15 +26,14 @@ type BoundedJob struct {
 	Whole []string
 }
 
-// Run runs the job without a kill and then, again and again from the start, with kills, until the report has as many as
-// were asked for. It ends with the first finding.
+// Run runs the job without a kill and then, again and again from the start, with kills, until the report has enough. It ends with the first finding.
 func (j BoundedJob) Run(ctx context.Context, c Command, temp string, seed uint64, kills int, report *Report) error {
 	took, err := j.faultFree(ctx, c, filepath.Join(temp, j.Name))
 	if err != nil {
 		return fmt.Errorf("%s, without a kill: %w", j.Name, err)
 	}
 	fates := NewFates(seed, took*5/4+time.Millisecond, 3, false)
-	for round, idle := 1, 0; report.Kills() < kills; round++ {
+	for round, idle := 1, 0; !report.Enough(kills); round++ {
 		before := report.Kills()
 		c.Folder = filepath.Join(temp, fmt.Sprintf("%s-%d", j.Name, round))
 		if err := j.round(ctx, c, fates, report); err != nil {

@@ -18,9 +18,6 @@ import (
 	"github.com/wasmstream/wasmstream/host/internal/servers"
 )
 
-// killsFromAll is from how many kills on all points must have been among them.
-const killsFromAll = 20
-
 // asked returns how many kills are asked for, and the seed. make kill-file and make kill-kafka set them; go test alone
 // makes few, and more where all tools are there for certain.
 func asked(t *testing.T, few, more int) (kills int, seed uint64) {

@@ -95,7 +95,7 @@ func (j KafkaJob) killAll(ctx context.Context, c Command, fates *Fates, kills in
 			err = errors.Join(err, <-back)
 		}
 	}()
-	for report.Kills() < kills {
+	for !report.Enough(kills) {
 		fate := fates.Next()
 		if fate.Broker && back != nil {
 			if err := <-back; err != nil {

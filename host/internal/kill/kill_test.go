@@ -213,6 +213,38 @@ func TestReportTellsOfMissedPoints(t *testing.T) {
 	}
 }
 
+func TestEnoughKillsAreAtAllPoints(t *testing.T) {
+	of := func(atPoint, atRandom int, points ...Point) (r Report) {
+		for _, p := range points {
+			for range atPoint {
+				r.Add(Life{Fate: Fate{Point: p, Nth: 1}, End: Killed})
+			}
+		}
+		for range atRandom {
+			r.Add(Life{Fate: Fate{After: 1}, End: Killed})
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		report Report
+		want   bool
+	}{
+		"one missing":               {of(2, 8, Points...), false},
+		"all":                       {of(2, 9, Points...), true},
+		"not at one point":          {of(2, 11, Points[1:]...), false},
+		"nor at twice the number":   {of(2, 36, Points[1:]...), true},
+		"and one before that":       {of(2, 35, Points[1:]...), false},
+		"a done one does not count": {Report{Lives: append(of(2, 8, Points...).Lives, Life{End: Done})}, false},
+	} {
+		if got := c.report.Enough(25); got != c.want {
+			t.Errorf("%s: %d kills are enough is %t", name, c.report.Kills(), got)
+		}
+	}
+	if few := of(1, 3, Points[0]); !few.Enough(4) {
+		t.Error("few kills must be at all points")
+	}
+}
+
 // TestBoundedJobs runs commands that stand in for ours, each with a fault of its own but the first.
 func TestBoundedJobs(t *testing.T) {
 	const die = `[ -z "$WASMSTREAM_KILL_AT" ] || [ -e killed ] || { : > killed; kill -9 $$; }

@@ -36,6 +36,16 @@ func (r *Report) Missed() []Point {
 	return slices.DeleteFunc(slices.Clone(Points), func(p Point) bool { return r.at(p) > 0 })
 }
 
+// killsFromAll is from how many kills on there must be some at all points.
+const killsFromAll = 20
+
+// Enough says that there are as many kills as were asked for and, if those are not few, some at every point: which life
+// comes to its point is chance. At twice the number it is enough all the same, and Missed tells.
+func (r *Report) Enough(kills int) bool {
+	n := r.Kills()
+	return n >= 2*kills || n >= kills && (n < killsFromAll || len(r.Missed()) == 0)
+}
+
 // String tells which kills were made, and how else lives ended.
 func (r *Report) String() string {
 	var b strings.Builder
