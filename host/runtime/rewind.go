@@ -47,7 +47,7 @@ func (r *rewinds) stands(t *trigger) bool {
 		return false
 	}
 	if len(r.left) == 0 {
-		r.rows = min(2*r.rows, actsMax)
+		r.rows = min(2*r.rows, rowActsMax)
 	}
 	r.forget()
 	r.on, t.again = false, false
