@@ -33,12 +33,14 @@ type failure struct {
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
 	shown    string         // for people; "": the row as it is shown
+	within   string         // the window that the record is in, for people; "": it does not matter
 	position string         // where it was read
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
 	fuel     int64  // that the op took, if it ended; 0: it is not known
 	asked    int64  // ops of the function so far; 0: it is not known
+	note     string // what is to be added to the message
 	err      error
 }
 
@@ -95,6 +97,19 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	return x
 }
 
+// failureIn is the failure of element n of the list of op i of a function.
+func failureIn(f *job.Function, c *guests.Caller, i, n int, err error) failure {
+	x := failureOf(f, c, i, err)
+	schemas := make([]*stream.Schema, len(f.Inputs))
+	for s := range f.Inputs {
+		schemas[s] = f.Inputs[s].Schema
+	}
+	e, row := c.ElementOf(i, n, schemas...)
+	x.within, x.record, x.schema = x.shown, row, schemas[min(int(e.Input), len(schemas)-1)]
+	x.where, x.shown = "the record "+x.schema.Show(row)+" in "+x.within, ""
+	return x
+}
+
 // came says which record is at hand.
 func (f *faults) came(b *stream.Batch, n int) {
 	if f.out != nil {
@@ -132,6 +147,13 @@ func (f *faults) take(x *failure) error {
 	return nil
 }
 
+// leaveOut counts and puts out a record that is left out by a fault which was taken.
+func (f *faults) leaveOut(x *failure) {
+	if f.stats.Faults.Add(1); f.out != nil {
+		f.write(x)
+	}
+}
+
 // write puts a row of job.FailedSchema out.
 func (f *faults) write(x *failure) {
 	w := f.writer
@@ -149,13 +171,16 @@ func (f *faults) write(x *failure) {
 	bytes(x.record, x.record != nil)
 	if x.shown == "" && x.schema != nil && x.record != nil {
 		x.shown = x.schema.Show(x.record)
+		if x.within != "" {
+			x.shown += " in " + x.within
+		}
 	}
 	text(x.shown)
 	text(x.position)
 	reason, message, backtrace, fuel := describe(x.err)
 	fuel = max(fuel, x.fuel)
 	text(reason)
-	text(message)
+	text(message + x.note)
 	if x.function != nil {
 		text(x.function.Module.Name + "." + x.function.Name)
 	} else {

@@ -9,14 +9,17 @@ type Origin struct {
 }
 
 // String is the place for people; empty if it is not known.
-func (o Origin) String() string {
+func (o Origin) String() string { return string(o.AppendTo(nil)) }
+
+// AppendTo appends the same.
+func (o Origin) AppendTo(dst []byte) []byte {
 	switch {
 	case o.Source == "":
-		return ""
+		return dst
 	case o.Split != "":
-		return fmt.Sprintf("source %s, %s, offset %d", o.Source, o.Split, o.Offset)
+		return fmt.Appendf(dst, "source %s, %s, offset %d", o.Source, o.Split, o.Offset)
 	}
-	return fmt.Sprintf("source %s, line %d, byte %d", o.Source, o.Record+1, o.Offset)
+	return fmt.Appendf(dst, "source %s, line %d, byte %d", o.Source, o.Record+1, o.Offset)
 }
 
 // SetOrigin says where the last row comes from. Rows go without, unless somebody wants
