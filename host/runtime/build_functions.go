@@ -60,7 +60,8 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
 		}
 		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
-			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement && t.originals != nil {
+			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
+				x.row = o.rowOfQuestion(len(t.answers) - 1)
 				t.originals.show(x, op)
 			}
 			x.key = o.shownKey.Show(o.keyOfQuestion(len(t.answers) - 1))

@@ -25,6 +25,9 @@ type faults struct {
 
 	computed int           // columns at the end of a record that are no part of it: the key that a function made
 	origin   stream.Origin // of the record at hand, if it is put out when it fails
+	row      int32         // of the record at hand in its batch, from 1
+
+	told map[int32]struct{} // rows that functions failed on
 }
 
 // failure is a record that a function failed on.
@@ -41,6 +44,7 @@ type failure struct {
 	fuel     int64  // that the op took, if it ended; 0: it is not known
 	asked    int64  // ops of the function so far; 0: it is not known
 	note     string // what is to be added to the message
+	row      int32  // of a record of the present batch, from 1; 0: it is none
 	err      error
 }
 
@@ -112,6 +116,7 @@ func failureIn(f *job.Function, c *guests.Caller, i, n int, err error) failure {
 
 // came says which record is at hand.
 func (f *faults) came(b *stream.Batch, n int) {
+	f.row = int32(n) + 1
 	if f.out != nil {
 		f.origin = b.Origin(n)
 	}
@@ -134,17 +139,43 @@ func (f *faults) take(x *failure) error {
 	if f.policy == job.Fail {
 		return err
 	}
-	f.stats.Faults.Add(1)
 	f.rate.asked(x.asked)
 	if f.rate.fault() {
 		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
+	if f.knows(x.row) {
+		return nil
+	}
+	f.stats.Faults.Add(1)
 	if f.out == nil {
 		f.tell(err)
 		return nil
 	}
 	f.write(x)
 	return nil
+}
+
+// knows tells of a record that another function of the step failed on, or the same for
+// another window, and notes it: it is left out once. For the share of faults each counts.
+func (f *faults) knows(row int32) bool {
+	if row == 0 {
+		return false
+	}
+	if _, known := f.told[row]; known {
+		return true
+	}
+	if f.told == nil {
+		f.told = map[int32]struct{}{}
+	}
+	f.told[row] = struct{}{}
+	return false
+}
+
+// completed says that no function will be asked about the records before this any more.
+func (f *faults) completed() {
+	if len(f.told) > 0 {
+		clear(f.told)
+	}
 }
 
 // leaveOut counts and puts out a record that is left out by a fault which was taken.
