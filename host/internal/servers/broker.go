@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// startMax is how long a broker may take to be ready; 3 to 8 s are usual, after a crash the most, and ten times that on a
-	// machine that is busy.
+	// startMax is how long a broker may take to be ready; 3 to 8 s are usual, after a crash the most.
 	startMax = 3 * time.Minute
 	// stopMax is how long one may take to stop by itself before it is killed.
 	stopMax = 10 * time.Second
