@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // ParseManifest reads the content of the custom section ManifestSection. It does not validate: what a broken manifest
@@ -16,10 +18,43 @@ func ParseManifest(section []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("abi: the manifest has %d bytes, the limit is %d", len(section), ManifestBytesMax)
 	}
 	m := &Manifest{}
+	if functions, parts := counted(section, m.ProtoReflect().Descriptor()); functions > FunctionsMax || parts > partsMin+len(section)/partBytes {
+		return nil, fmt.Errorf("abi: the manifest of %d bytes has %d functions and %d parts; the limits are %d and %d",
+			len(section), functions, parts, FunctionsMax, partsMin+len(section)/partBytes)
+	}
 	if err := proto.Unmarshal(section, m); err != nil {
 		return nil, fmt.Errorf("abi: the manifest is not what manifest.proto describes: %w", err)
 	}
 	return m, nil
+}
+
+// A part of a sound manifest, a function, schema, field, state or parameter, has partBytes at least on the average: an
+// empty one has two, and costs a hundred to read.
+const (
+	partBytes = 5
+	partsMin  = 32
+)
+
+// counted counts the parts of a message, before there is memory for them: those that it has itself, and all. What is
+// broken is not counted, and for the reader to refuse.
+func counted(b []byte, d protoreflect.MessageDescriptor) (own, all int) {
+	for len(b) > 0 {
+		number, kind, head := protowire.ConsumeTag(b)
+		if head < 0 {
+			return own, all
+		}
+		length := protowire.ConsumeFieldValue(number, kind, b[head:])
+		if length < 0 {
+			return own, all
+		}
+		if f := d.Fields().ByNumber(number); f != nil && f.Message() != nil && kind == protowire.BytesType {
+			part, _ := protowire.ConsumeBytes(b[head:])
+			_, below := counted(part, f.Message())
+			own, all = own+1, all+1+below
+		}
+		b = b[head+length:]
+	}
+	return own, all
 }
 
 // ParseManifestJSON reads a manifest as protobuf JSON: what wasmstream_describe answers, and manifest.json files.
@@ -69,7 +104,10 @@ func (m *Manifest) Validate() error {
 		list := problems{what: what}
 		list.name(seen, "", f.GetName())
 		list.function(f)
-		errs = append(errs, list.errs...)
+		if errs = append(errs, list.errs...); len(errs) >= problemsMax {
+			errs = append(errs, errors.New("and more is not looked at"))
+			break
+		}
 	}
 	if len(errs) == 0 {
 		return nil
@@ -80,6 +118,9 @@ func (m *Manifest) Validate() error {
 // names are those seen so far.
 type names map[string]bool
 
+// problemsMax is with how many problems a manifest is looked at no further: two hostile bytes can be many words each.
+const problemsMax = 5
+
 // problems collects what is wrong with one function.
 type problems struct {
 	what string
@@ -87,6 +128,9 @@ type problems struct {
 }
 
 func (p *problems) add(format string, args ...any) {
+	if len(p.errs) > problemsMax {
+		return
+	}
 	p.errs = append(p.errs, fmt.Errorf("%s: %w", p.what, fmt.Errorf(format, args...)))
 }
 
@@ -332,6 +376,9 @@ func nearest(word string, candidates []string) string {
 	}
 	best, bestEdits := "", max(1, len(word)/3)+1
 	for _, c := range candidates {
+		if len(word)-len(c) >= bestEdits || len(c)-len(word) >= bestEdits {
+			continue
+		}
 		if n := edits(word, c); n < bestEdits {
 			best, bestEdits = c, n
 		}

@@ -127,6 +127,21 @@ func TestParseManifestLimits(t *testing.T) {
 	if _, err := ParseManifest(make([]byte, ManifestBytesMax+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("got %v", err)
 	}
+	for name, section := range map[string]string{
+		"functions": strings.Repeat("\x2a\x0b\x0a\x01f\x12\x06filter", FunctionsMax+1), "empty functions": strings.Repeat("\x2a\x00", 100),
+		"empty fields": "\x2a\xcb\x01\x1a\xc8\x01" + strings.Repeat("\x0a\x00", 100),
+	} {
+		if _, err := ParseManifest([]byte(section)); err == nil || !strings.Contains(err.Error(), "the limits are 1024 and") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	m, err := ParseManifest([]byte(strings.Repeat("\x2a\x0b\x0a\x01f\x12\x06filter", FunctionsMax)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Validate(); err == nil || len(err.Error()) > 2000 {
+		t.Errorf("what is wrong with it is not told in few words: %.5000v", err)
+	}
 	if _, err := ParseManifestJSON([]byte(`{"functoins": []}`)); err == nil || !strings.Contains(err.Error(), "functoins") {
 		t.Errorf("got %v", err)
 	}
