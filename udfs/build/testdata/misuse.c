@@ -41,4 +41,25 @@ static void texts_merge(text *acc, const text *other) { (void)acc, (void)other; 
 static void texts_result(const text *acc, number *out) { (void)acc, (void)out; }
 WS_AGGREGATE(texts, number, text, number)
 
-WS_MODULE(WS_FUNCTION(0, evictor) WS_FUNCTION(1, process) WS_FUNCTION(2, trigger) WS_FUNCTION(3, fixed) WS_FUNCTION(4, texts))
+/* Types that are called like what the macros have inside. */
+typedef struct { ws_header header; ws_int n; } acc;
+typedef number op;
+typedef number now;
+static void named_create(acc *a) { (void)a; }
+static void named_add(acc *a, const op *in) { ws_set(a, n, (int32_t)ws_get(in, n)); a->n.rest = ws_get(in, n) == 13; }
+static void named_merge(acc *a, const acc *b) { (void)a, (void)b; }
+static void named_result(const acc *a, now *out) { ws_set(out, n, ws_get(a, n)); }
+WS_AGGREGATE(named, op, acc, now)
+
+typedef number a;
+static void least_reduce(ws_op *o, const a *x, const a *y, a *out) { (void)o; ws_set(out, n, ws_get(x, n) < ws_get(y, n) ? ws_get(x, n) : ws_get(y, n)); }
+WS_REDUCE(least, a)
+
+typedef number i;
+static void many_flat_map(ws_op *o, const i *in) {
+  for (int64_t n = 0; n < ws_get(in, n); n++) ws_set(ws_emit(o, 0, number), n, n);
+}
+WS_FLAT_MAP(many, i)
+
+WS_MODULE(WS_FUNCTION(0, evictor) WS_FUNCTION(1, process) WS_FUNCTION(2, trigger) WS_FUNCTION(3, fixed) WS_FUNCTION(4, texts)
+  WS_FUNCTION(5, named) WS_FUNCTION(6, least) WS_FUNCTION(7, many))
