@@ -1,11 +1,17 @@
 /* Roles: a macro for each, which makes a function of callbacks named after it. Part of wasmstream.h.
  *
  * The callbacks of the function NAME are NAME_map, NAME_filter and so on, as each macro says. All are to be there; those
- * without a use are empty. Types may have any name but frame and o. */
+ * without a use by WS_IGNORE and WS_GO_ON. Types may have any name but frame and o. */
 #ifndef WASMSTREAM_ROLES_H
 #define WASMSTREAM_ROLES_H
 
 #include "wasmstream_state.h"
+
+/* Callbacks without a use, one of each kind: WS_IGNORE(NAME, on_timer), and so with clear and on_merge;
+ * WS_GO_ON(NAME, on_event_time), of triggers, and so with on_processing_time; WS_IGNORE_KEYS(NAME, SECOND) is on_key. */
+#define WS_IGNORE(name, callback) static void name##_##callback(ws_op *o) { (void)o; }
+#define WS_GO_ON(name, callback) static ws_decision name##_##callback(ws_op *o) { (void)o; return WS_CONTINUE; }
+#define WS_IGNORE_KEYS(name, second) static void name##_on_key(ws_op *o, const second *in) { (void)o; (void)in; }
 
 /* Performs a frame's ops, each by its case. The op's row is WS_IN(type), 0 if it has none. */
 #define WS_RUN(name, ...) \

@@ -17,14 +17,14 @@ static void process_on_record(ws_op *o, const number *in) {
     default: ws_clear(o, 1234567890);
   }
 }
-static void process_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(process, on_timer)
 WS_PROCESS(process, number)
 
 static ws_decision trigger_on_element(ws_op *o, const ws_header *in) { (void)o, (void)in; return WS_CONTINUE; }
-static ws_decision trigger_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
-static ws_decision trigger_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(trigger, on_event_time)
+WS_GO_ON(trigger, on_processing_time)
 static void trigger_on_merge(ws_op *o) { (void)ws_merged(o, 2, 0, number); }
-static void trigger_clear(ws_op *o) { (void)o; }
+WS_IGNORE(trigger, clear)
 WS_TRIGGER(trigger, ws_header)
 
 /* An accumulator for the other macro, both ways. */
