@@ -237,7 +237,7 @@ func notThere(err error, path string) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &missingFile{nearestFile(path)}
+		return &missingFile{nearestFile(path), isModule(path)}
 	}
 	var failed *fs.PathError
 	if errors.As(err, &failed) {

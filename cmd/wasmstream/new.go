@@ -210,8 +210,7 @@ func isPart(section string) bool {
 // makefile has what all languages have, and what is the language's own.
 func makefile(common *txtar.Archive, hasJob, hasScript bool) string {
 	text := "# The command: where it is not on the path, make WASMSTREAM=/path/to/wasmstream, or set it in the environment.\n" +
-		"WASMSTREAM ?= wasmstream\n\n" +
-		"# A module that could not be packed is not one that is built.\n.DELETE_ON_ERROR:\n\n" + section(common, "build") +
+		"WASMSTREAM ?= wasmstream\n\n" + section(common, "build") +
 		"\ntest: NAME.wasm\n" + section(common, "test") + "\t$(WASMSTREAM) module conform NAME.wasm --cases cases.txt\n"
 	if hasScript {
 		text += "\t$(WASMSTREAM) test NAME.scenario\n"

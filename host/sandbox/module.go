@@ -97,7 +97,7 @@ func (m *Module) Describe(ctx context.Context, options InstanceOptions) ([]byte,
 func (i *Instance) describe() ([]byte, error) {
 	f := i.guest.ExportedFunction(abi.ExportDescribe)
 	if f == nil {
-		return nil, fmt.Errorf("module %q does not export %s: build it with an SDK that does, or give `wasmstream module pack` a manifest file",
+		return nil, fmt.Errorf("module %q does not export %s: build it with an SDK that does, or give `wasmstream module pack` a manifest: --manifest manifest.json",
 			i.module.name, abi.ExportDescribe)
 	}
 	if err := i.enter(f, i.stack[:1], abi.ExportDescribe, noFunction); err != nil {
