@@ -158,7 +158,7 @@ WS_PART inline void ws_decide(const ws_op *o, ws_decision decision) {
     ws_op now = {frame, h, op, 0}; \
     uint8_t *slots = frame + h->slots_offset; \
     uint32_t stride = h->slot_stride; \
-    if (!stride && h->slots_count) WS_FAIL("wasmstream: an accumulator that has strings is for WS_AGGREGATE_OF_TEXTS"); \
+    if (stride < sizeof(ws_accumulator_of_##name) && h->slots_count) ws_is_wider(stride); \
     for (uint32_t i = 0, n = h->ops_count; i < n && !ws_full; i++, op++) { \
       /* The highest field first: engines then check bounds once for the op, not once for each field. */ \
       uint32_t arg = op->arg, row = op->row; \

@@ -23,7 +23,11 @@ const misuseManifest = `{"functions": [
  {"name": "named", "role": "aggregate", "input": {"fields": [{"name": "n", "type": "BIGINT"}]},
   "accumulator": {"fields": [{"name": "n", "type": "INT"}]}, "output": {"fields": [{"name": "n", "type": "BIGINT"}]}},
  {"name": "least", "role": "reduce", "input": {"fields": [{"name": "n", "type": "BIGINT"}]}},
- {"name": "many", "role": "flat-map", "input": {"fields": [{"name": "n", "type": "BIGINT"}]}, "output": {"fields": [{"name": "n", "type": "BIGINT"}]}}]}`
+ {"name": "many", "role": "flat-map", "input": {"fields": [{"name": "n", "type": "BIGINT"}]}, "output": {"fields": [{"name": "n", "type": "BIGINT"}]}},
+ {"name": "wider", "role": "process", "input": {"fields": [{"name": "n", "type": "BIGINT"}]}, "output": {"fields": [{"name": "n", "type": "BIGINT"}]},
+  "states": [{"name": "s", "kind": "value", "value": {"fields": [{"name": "n", "type": "BIGINT"}]}}]},
+ {"name": "widest", "role": "aggregate", "input": {"fields": [{"name": "n", "type": "BIGINT"}]},
+  "accumulator": {"fields": [{"name": "n", "type": "BIGINT"}]}, "output": {"fields": [{"name": "n", "type": "BIGINT"}]}}]}`
 
 const misuseCases = `
 function evictor
@@ -97,6 +101,22 @@ function many
 case effects of one op
 on-record {"n": 20000}
 fail wasmstream: the effects of one op are larger than WS_EFFECTS_BYTES, which is (256 * 1024)
+
+function wider
+
+case a wide struct, edited
+on-record {"n": 0}
+fail wasmstream: the struct of a state or accumulator has more columns than the manifest says
+
+case a wide struct, replaced
+on-record {"n": 1}
+fail wasmstream: the struct of a state or accumulator has more columns than the manifest says
+
+function widest
+
+case a wide accumulator
+create 0
+fail wasmstream: the struct of a state or accumulator has more columns than the manifest says
 `
 
 // mendedCases: the first add leaves bytes beside an INT, the second one mends that.

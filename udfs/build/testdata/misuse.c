@@ -61,5 +61,20 @@ static void many_flat_map(ws_op *o, const i *in) {
 }
 WS_FLAT_MAP(many, i)
 
+/* Structs with a column more than the manifest has. */
+typedef struct { ws_header header; ws_bigint n, m; } wide;
+static void wider_on_record(ws_op *o, const number *in) {
+  if (ws_get(in, n) == 0) (void)ws_edit(o, 0, wide);
+  else (void)ws_replace(o, 0, wide);
+}
+WS_IGNORE(wider, on_timer)
+WS_PROCESS(wider, number)
+static void widest_create(wide *x) { ws_set(x, m, 1); }
+static void widest_add(wide *x, const number *in) { (void)x, (void)in; }
+static void widest_merge(wide *x, const wide *y) { (void)x, (void)y; }
+static void widest_result(const wide *x, number *out) { (void)x, (void)out; }
+WS_AGGREGATE(widest, number, wide, number)
+
 WS_MODULE(WS_FUNCTION(0, evictor) WS_FUNCTION(1, process) WS_FUNCTION(2, trigger) WS_FUNCTION(3, fixed) WS_FUNCTION(4, texts)
-  WS_FUNCTION(5, named) WS_FUNCTION(6, least) WS_FUNCTION(7, many))
+  WS_FUNCTION(5, named) WS_FUNCTION(6, least) WS_FUNCTION(7, many) WS_FUNCTION(8, wider)
+  WS_FUNCTION(9, widest))
