@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -161,13 +162,7 @@ func isName(s string) bool {
 }
 
 func (p *problems) function(f *Function) {
-	if !slices.Contains(Roles, f.GetRole()) {
-		if near := nearest(f.GetRole(), Roles); near != "" {
-			p.add("role %q is unknown; did you mean %q?", f.GetRole(), near)
-		} else {
-			p.add("role %q is unknown; roles are %v", f.GetRole(), Roles)
-		}
-	}
+	p.choice("role", f.GetRole(), Roles)
 	p.schema("input", f.GetInput())
 	p.schema("second input", f.GetSecondInput())
 	p.schema("accumulator", f.GetAccumulator())
@@ -252,7 +247,7 @@ func (p *problems) role(f *Function) {
 	for _, s := range f.GetStates() {
 		if len(n.states) == 0 {
 			p.add("state %q: a function of the role %s keeps no state", s.GetName(), f.GetRole())
-		} else if !slices.Contains(n.states, s.ScopeOrDefault()) {
+		} else if slices.Contains(stateScopes, s.ScopeOrDefault()) && !slices.Contains(n.states, s.ScopeOrDefault()) {
 			p.add("state %q: a function of the role %s has no state of scope %s; scopes are %v", s.GetName(), f.GetRole(), s.ScopeOrDefault(), n.states)
 		}
 	}
@@ -344,29 +339,37 @@ func (s *State) ScopeOrDefault() string {
 func (s *State) InSlot() bool { return s.GetKind() != StateList && s.GetKind() != StateMap }
 
 func (p *problems) state(s *State) {
-	if !slices.Contains(stateKinds, s.GetKind()) {
-		p.add("state %q: kind %q is none of %v", s.GetName(), s.GetKind(), stateKinds)
-	}
+	what := fmt.Sprintf("state %q: ", s.GetName())
+	p.choice(what+"kind", s.GetKind(), stateKinds)
+	p.choice(what+"scope", s.ScopeOrDefault(), stateScopes)
+	p.choice(what+"ttl_update", s.GetTtlUpdate(), stateUpdates)
+	p.choice(what+"ttl_visibility", s.GetTtlVisibility(), stateVisibility)
 	if (s.GetKind() == StateMap) != (len(s.GetKey().GetFields()) > 0) {
 		p.add("state %q: a map, and only a map, has a key", s.GetName())
 	}
 	if len(s.GetValue().GetFields()) == 0 {
 		p.add("state %q: its value has no fields", s.GetName())
 	}
-	if !slices.Contains(stateScopes, s.ScopeOrDefault()) {
-		p.add("state %q: scope %q is none of %v", s.GetName(), s.GetScope(), stateScopes)
-	}
 	if s.GetScope() == ScopeBroadcast && s.GetKind() != StateMap {
 		p.add("state %q: broadcast state is a map", s.GetName())
-	}
-	if !slices.Contains(stateUpdates, s.GetTtlUpdate()) || !slices.Contains(stateVisibility, s.GetTtlVisibility()) {
-		p.add("state %q: ttl_update %q is none of %v, or ttl_visibility %q none of %v", s.GetName(), s.GetTtlUpdate(), stateUpdates[1:], s.GetTtlVisibility(), stateVisibility[1:])
 	}
 	if s.GetTtl() == "" && (s.GetTtlUpdate() != "" || s.GetTtlVisibility() != "") {
 		p.add("state %q: ttl_update and ttl_visibility need a ttl", s.GetName())
 	}
 	p.schema("state "+s.GetName()+" key", s.GetKey())
 	p.schema("state "+s.GetName()+" value", s.GetValue())
+}
+
+// choice holds a word against those that it may be; one of them may be empty, for a default.
+func (p *problems) choice(what, word string, all []string) {
+	if slices.Contains(all, word) {
+		return
+	}
+	if near := nearest(word, all); near != "" {
+		p.add("%s %q is unknown; did you mean %q?", what, word, near)
+		return
+	}
+	p.add("%s %q is unknown; there are %s", what, word, strings.Join(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "" }), ", "))
 }
 
 // nearest returns the candidate with the fewest edits, if they are few enough to be a slip; else "".

@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		{"odd name", func(_ *Manifest, f *Function) { f.Name = "a.b" }, `"a.b" is not a name`},
 		{"long name", func(_ *Manifest, f *Function) { f.Name = strings.Repeat("x", 256) }, "256 bytes"},
 		{"role with a slip", func(_ *Manifest, f *Function) { f.Role = "agregate" }, `role "agregate" is unknown; did you mean "aggregate"?`},
-		{"role unlike any", func(_ *Manifest, f *Function) { f.Role = "xyz" }, "roles are [map "},
+		{"role unlike any", func(_ *Manifest, f *Function) { f.Role = "xyz" }, "there are map, filter"},
 		{"percent in a name", func(_ *Manifest, f *Function) { f.Name = "a%d" }, `"a%d" is not a name`},
 		{"no input", func(_ *Manifest, f *Function) { f.Input = nil }, "needs its input's fields"},
 		{"any accumulator", func(_ *Manifest, f *Function) { f.Accumulator = &Schema{Any: true} }, "not any"},
@@ -56,7 +56,10 @@ func TestValidate(t *testing.T) {
 			f.Parameters = []*Parameter{{Name: "p", Type: "INT"}, {Name: "p", Type: "INT"}}
 		}, `parameter "p" is there twice`},
 		{"parameter without type", func(_ *Manifest, f *Function) { f.Parameters = []*Parameter{{Name: "p"}} }, `parameter "p" has no type`},
-		{"state of no kind", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "heap"}} }, `kind "heap" is none of`},
+		{"state of no kind", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "heap"}} }, `state "s": kind "heap" is unknown; there are value, list, map`},
+		{"state with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "valeu"}} }, `state "s": kind "valeu" is unknown; did you mean "value"?`},
+		{"scope with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", Scope: "broad"}} }, `state "s": scope "broad" is unknown; there are key, window, broadcast`},
+		{"update with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", TtlUpdate: "writes"}} }, `state "s": ttl_update "writes" is unknown; did you mean "write"?`},
 		{"map without key", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", Value: f.Input}} }, "has a key"},
 	} {
 		m := sums()

@@ -22,7 +22,7 @@ static ws_decision at_end_on_element(ws_op *o, const record *in) {
   return WS_CONTINUE;
 }
 static ws_decision at_end_on_event_time(ws_op *o) { return ws_time(o) == ws_last(o) ? WS_FIRE : WS_CONTINUE; }
-static ws_decision at_end_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(at_end, on_processing_time)
 static void at_end_on_merge(ws_op *o) {
   for (uint32_t w = 0; w < ws_count(o); w++) {
     record *seen = ws_edit(o, 0, record);
@@ -63,7 +63,7 @@ static ws_decision counted_on_event_time(ws_op *o) {
   if (ws_time(o) == ws_last(o) - 1) WS_FAIL("no timers");
   return WS_CONTINUE;
 }
-static ws_decision counted_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(counted, on_processing_time)
 static void counted_on_merge(ws_op *o) {
   int64_t sum = 0;
   for (uint32_t w = 0; w < ws_count(o); w++) {
@@ -121,7 +121,7 @@ static void listed_apply(ws_op *o, const record *in) {
   ws_set(out, records, ws_count(o));
   ws_set(out, sum, sum);
 }
-static void listed_clear(ws_op *o) { (void)o; }
+WS_IGNORE(listed, clear)
 WS_APPLY(listed, record)
 
 /* pair: both numbers of a pair. */
@@ -141,7 +141,7 @@ static void running_on_record(ws_op *o, const record *in) {
   record *out = ws_emit(o, 0, record);
   ws_set(out, n, ws_get(seen, n));
 }
-static void running_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(running, on_timer)
 WS_PROCESS(running, record)
 
 /* strict: as listed, and it refuses a sum over 100, whatever it is of. */
