@@ -98,6 +98,14 @@ func (o *windowOperator) keyOfQuestion(n int) stream.Row {
 	return o.key
 }
 
+// rowOfQuestion is the record of a question, see failure.
+func (o *windowOperator) rowOfQuestion(n int) int32 {
+	if a, _ := o.phases.question(n); a != nil {
+		return a.row + 1
+	}
+	return o.faults.row
+}
+
 // question finds the act of a question, and the first question that the same record and
 // window led to; nil: it is not noted yet.
 func (p *phases) question(n int) (found *act, first int) {

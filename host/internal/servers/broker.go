@@ -147,7 +147,7 @@ func (b *Broker) waitReady(ctx context.Context) error {
 
 // answers tells whether a broker answers ApiVersions and knows of itself, which it does when its controller let it in.
 func answers(ctx context.Context, admin *kadm.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	versions, err := admin.ApiVersions(ctx)
 	if err != nil {
