@@ -47,7 +47,8 @@ sinks:
 
 // TestDeadLetters: a dead letter is the record as it came to the step, with the columns
 // that the function does not declare, and says where it was read: directly, or through
-// steps that take each record by itself. What is to come out was worked out by hand.
+// steps that take each record by itself; then it has the line or message, too. One of a join
+// has both rows. What is to come out was worked out by hand.
 func TestDeadLetters(t *testing.T) {
 	lines := []string{
 		`{"k":"a","n":1,"t":"1970-01-01T00:00:01","user":"ann","amount":2,"more":"one"}`,
@@ -61,23 +62,23 @@ func TestDeadLetters(t *testing.T) {
 	const split = `source in, in-7, offset 103`
 	for _, parallelism := range []int{1, 2} {
 		for _, splits := range []bool{false, true} {
-			position := line
+			position, original := line, lines[3]
 			if splits {
-				position = split
+				position, original = split, lines[3]+"\n" // which is no end of a line there
 			}
 			far := strings.Replace(position, "source in", "source far", 1)
 			letter := func(function, key, position string) string {
-				return fmt.Sprintf("p.%s | %s | %s | %s | failed: no thirteen", function, key, position, shown)
+				return fmt.Sprintf("p.%s | %s | %s | %s | failed: no thirteen | %q | ", function, key, position, shown, original)
 			}
 			want := []string{
 				letter("at-end", `k "a"`, position), letter("both", `k "a"`, position), letter("sum", `k "a"`, far), letter("last", `key user "ann"`, far),
-				"u.map |  | " + position + " | " + shown + " | bad-answer: op 0, on-record, was answered by emit twice",
+				fmt.Sprintf("u.map |  | %s | %s | bad-answer: op 0, on-record, was answered by emit twice | %q | ", position, shown, original),
 				letter("running", `k "a"`, position),
 			}
 			for _, right := range []string{"1 one", "2 two", "13 no", "3 last"} {
 				n, more, _ := strings.Cut(right, " ")
 				second := map[string]string{"1": "01", "2": "02", "13": "03", "3": "04"}[n]
-				want = append(want, fmt.Sprintf(`p.pair | k "a" |  | %s with k "a", n %s, t 1970-01-01T00:00:%s, user "ann", amount 2, more %q | failed: no thirteen`, shown, n, second, more))
+				want = append(want, fmt.Sprintf(`p.pair | k "a" |  | %s with k "a", n %s, t 1970-01-01T00:00:%s, user "ann", amount 2, more %q | failed: no thirteen | "" | %[4]s`, shown, n, second, more))
 			}
 			slices.Sort(want)
 			got := deadLetters(t, strings.Replace(lettersJob, "PARALLELISM", strconv.Itoa(parallelism), 1), lines, splits)
@@ -130,7 +131,7 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 		text, err := strconv.Unquote(quoted)
 		must(t, err)
 		var letter struct {
-			Record                                          []byte
+			Record, Original, Other                         []byte
 			Shown, Position, Reason, Message, Function, Key string
 			Fuel                                            *int64
 		}
@@ -141,7 +142,15 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 		if !strings.Contains(string(letter.Record), "ann") {
 			t.Errorf("the record is not whole: %s", text)
 		}
-		letters = append(letters, strings.Join([]string{letter.Function, letter.Key, letter.Position, letter.Shown, letter.Reason + ": " + letter.Message}, " | "))
+		other := ""
+		for _, more := range []string{"one", "two", "and", "no", "last"} {
+			if strings.Contains(string(letter.Other), more) {
+				other = more
+			}
+		}
+		letters = append(letters, strings.Join([]string{
+			letter.Function, letter.Key, letter.Position, letter.Shown, letter.Reason + ": " + letter.Message, strconv.Quote(string(letter.Original)), other,
+		}, " | "))
 	}
 	slices.Sort(letters)
 	return letters

@@ -201,7 +201,7 @@ func (o *each) Fault(i int, err error) error {
 	n := int(o.ops[i])
 	x := failureOf(o.function, o.caller, i, err)
 	x.record, x.schema, x.time = o.batch.Row(n), o.schema, o.batch.Time(n)
-	x.position = o.batch.Origin(n).String()
+	x.position, x.original = o.batch.Origin(n).String(), o.batch.Original(n)
 	return o.faults.take(&x)
 }
 

@@ -25,6 +25,7 @@ type faults struct {
 
 	computed int           // columns at the end of a record that are no part of it: the key that a function made
 	origin   stream.Origin // of the record at hand, if it is put out when it fails
+	original []byte        // that it was made of
 }
 
 // failure is a record that a function failed on.
@@ -32,6 +33,8 @@ type failure struct {
 	function *job.Function
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
+	other    []byte         // of a pair, the right row; nil: there is none
+	original []byte         // what was read at position; nil: it is not known
 	shown    string         // for people; "": the row as it is shown
 	position string         // where it was read
 	key      string         // for people; "" if there is none
@@ -98,7 +101,7 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 // came says which record is at hand.
 func (f *faults) came(b *stream.Batch, n int) {
 	if f.out != nil {
-		f.origin = b.Origin(n)
+		f.origin, f.original = b.Origin(n), b.Original(n)
 	}
 }
 
@@ -169,6 +172,8 @@ func (f *faults) write(x *failure) {
 		bytes(nil, false)
 	}
 	text(strings.Join(backtrace, "\n"))
+	bytes(x.original, x.original != nil)
+	bytes(x.other, x.other != nil)
 	w.End(x.time)
 }
 

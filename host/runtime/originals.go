@@ -18,12 +18,12 @@ type originals struct {
 	scratch bool // records come from a list, and it is not known where they were read
 }
 
-// original is a record; its bytes end at end.
+// original is a record; its bytes end at end. What it was made of follows, up to read.
 type original struct {
-	op     int
-	side   side
-	end    int
-	origin stream.Origin
+	op        int
+	side      side
+	end, read int
+	origin    stream.Origin
 }
 
 // originals are kept of a step's records, if they are wanted.
@@ -66,7 +66,9 @@ func (o *originals) keep(op int, s side, row stream.Row) {
 	x := original{op: op, side: s, end: len(o.bytes)}
 	if !o.scratch {
 		x.origin = o.faults.origin
+		o.bytes = append(o.bytes, o.faults.original...)
 	}
+	x.read = len(o.bytes)
 	o.list = append(o.list, x)
 }
 
@@ -81,10 +83,13 @@ func (o *originals) show(x *failure, op int) {
 	}
 	from := 0
 	if i > 0 {
-		from = o.list[i-1].end
+		from = o.list[i-1].read
 	}
 	k := &o.list[i]
 	x.record, x.schema, x.position = o.bytes[from:k.end:k.end], o.sides[k.side], k.origin.String()
+	if k.read > k.end {
+		x.original = o.bytes[k.end:k.read:k.read]
+	}
 }
 
 // showAssigned puts row n of a batch into the failure of an assigner, which is not told
