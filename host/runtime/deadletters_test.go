@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -154,6 +155,63 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 	}
 	slices.Sort(letters)
 	return letters
+}
+
+// TestUndecodable: what a source cannot decode is put out as it was read, a line without its
+// end, a message with all its bytes; what it could not read is NULL.
+func TestUndecodable(t *testing.T) {
+	const text = `
+version: 1
+name: letters
+sources:
+  in: {file: {path: in, format: json}, schema: {n: BIGINT}, on-error: dead-letter}
+sinks:
+  out: {from: in, file: {path: e, format: json}}
+  failed: {from: in.failed, file: {path: f, format: json}}
+`
+	for _, splits := range []bool{false, true} {
+		want := []string{`"{\"n\":}"`, `"{]\r"`, "null"}
+		chunk := linesChunk("{\"n\":}\r\n{\"n\":1}\n{]\r\r\n")
+		if splits {
+			want = []string{`"{\"n\":}\r\n"`, `"{]\r\r\n"`, "null"}
+			chunk.Split, chunk.Offsets = "in-0", []int64{0, 1, 2}
+		}
+		chunk.Fault = errors.New("too long")
+		sinks := map[string]*recordsSink{}
+		sent := false
+		c := with(t, newSource(func(c *connector.Chunk) error {
+			if sent {
+				return io.EOF
+			}
+			*c, sent = chunk, true
+			return nil
+		}), func(name string) connector.Sink {
+			sinks[name] = &recordsSink{}
+			return sinks[name]
+		})
+		j, err := runtime.New(parsePlan(t, text, "../../testdata/wasm"), c)
+		must(t, err)
+		must(t, j.Drive(nil))
+		must(t, j.Close())
+		var got []string
+		for _, quoted := range sinks["failed"].all {
+			text, err := strconv.Unquote(quoted)
+			must(t, err)
+			var letter struct{ Record, Original []byte }
+			must(t, json.Unmarshal([]byte(text), &letter))
+			if string(letter.Record) != string(letter.Original) || (letter.Record == nil) != (letter.Original == nil) {
+				t.Errorf("the original is not the record: %s", text)
+			}
+			if letter.Record == nil {
+				got = append(got, "null")
+			} else {
+				got = append(got, strconv.Quote(string(letter.Record)))
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("splits %t (-want +got):\n%s", splits, d)
+		}
+	}
 }
 
 // TestFaultNamesTheStep: as the job file calls it, also that of a function that computes

@@ -210,7 +210,7 @@ func (b *builder) each(s *job.Step) error {
 	t := b.task("step "+s.Name, s.Reads())
 	stats := &StepStats{}
 	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-	b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, asks: true})
+	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: true})
 	f := s.Each
 	o := &each{
 		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), now: stream.MinTime, clock: b.config.Clock.Now(),

@@ -117,6 +117,16 @@ func TestTimesByFunctions(t *testing.T) {
 					t.Errorf("batch %d: dead letters %q, of which one has %q (%d)", batch, failed, want, i)
 				}
 			}
+			var asking []int
+			for _, f := range j.Metrics().Functions {
+				if f.Kind != runtime.DecoderTask || f.Name != "in" || f.Instances != 1 {
+					t.Errorf("a function of %s %s has %d instances", f.Kind, f.Name, f.Instances)
+				}
+				asking = append(asking, f.Task)
+			}
+			if d := cmp.Diff([]int{0, 1, 2}[:decoders], asking); d != "" {
+				t.Errorf("%d decoders, those that ask (-want +got):\n%s", decoders, d)
+			}
 			if n := j.Progress().Skipped; n != 3 {
 				t.Errorf("%d skipped, want 3", n)
 			}
