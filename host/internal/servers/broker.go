@@ -18,7 +18,7 @@ import (
 
 const (
 	// startMax is how long a broker may take to be ready; 3 to 8 s are usual, after a crash the most.
-	startMax = 60 * time.Second
+	startMax = 3 * time.Minute
 	// stopMax is how long one may take to stop by itself before it is killed.
 	stopMax = 10 * time.Second
 	// lookEvery is the pause between two looks at whether something has come about.
