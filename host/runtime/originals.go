@@ -49,16 +49,13 @@ func columnsBefore(n int) []int {
 	return columns
 }
 
-// keep keeps the record of an op that is added next. One that is not behind the last
-// one begins a new frame.
+// keep keeps the record of an op that is added next; nil: it has none, which is noted, lest
+// it be given that of an op before. One that is not behind the last one begins a new frame.
 func (o *originals) keep(op int, s side, row stream.Row) {
-	if row == nil {
-		return
-	}
 	if n := len(o.list); n > 0 && o.list[n-1].op >= op {
 		o.list, o.bytes = o.list[:0], o.bytes[:0]
 	}
-	if o.strip != nil {
+	if o.strip != nil && row != nil {
 		o.bytes = o.strip.AppendTo(o.bytes, row, row.Change())
 	} else {
 		o.bytes = append(o.bytes, row...)
@@ -86,6 +83,9 @@ func (o *originals) show(x *failure, op int) {
 		from = o.list[i-1].read
 	}
 	k := &o.list[i]
+	if k.end == from { // no row is empty
+		return
+	}
 	x.record, x.schema, x.position = o.bytes[from:k.end:k.end], o.sides[k.side], k.origin.String()
 	if k.read > k.end {
 		x.original = o.bytes[k.end:k.read:k.read]
