@@ -207,25 +207,32 @@ func TestARefusedRestoreLeavesNothing(t *testing.T) {
 	checkHourly(t, folder)
 }
 
-// killedWithDelta is a job that was killed when its newest checkpoint but those without
-// changes had a delta.
+// killedWithDelta is a job that was killed in the middle, when its newest checkpoint had a
+// delta. What a checkpoint has is chance: the first of a run may come before any record, and
+// the last one commits all.
 func killedWithDelta(t *testing.T) (folder, delta string) {
 	t.Helper()
-	for i := range 50 {
-		// The first checkpoint of a run may come before any record, and the fifth never.
-		if folder == "" || !runKilled(t, folder, fmt.Sprintf("note-after:%d", 1+i%5)) {
+	for i := range 200 {
+		if folder == "" || !runKilled(t, folder, fmt.Sprintf("note-after:%d", 1+i%3)) {
 			folder = keptJob(t, "") // the one before was through before it had any
 			continue
 		}
-		deltas, err := filepath.Glob(filepath.Join(folder, "state", "*.delta"))
-		if err != nil {
-			t.Fatal(err)
+		if _, err := os.Stat(filepath.Join(folder, "out", ".firings.ndjson.part")); err != nil {
+			folder = ""
+			continue
 		}
-		if len(deltas) > 0 {
-			return folder, deltas[len(deltas)-1]
+		manifests, err := filepath.Glob(filepath.Join(folder, "state", "*.manifest"))
+		if err != nil || len(manifests) == 0 {
+			t.Fatalf("%d manifests, %v", len(manifests), err)
+		}
+		newest := strings.TrimSuffix(manifests[len(manifests)-1], ".manifest")
+		if deltas, err := filepath.Glob(newest + "-*.delta"); err != nil {
+			t.Fatal(err)
+		} else if len(deltas) > 0 {
+			return folder, deltas[0]
 		}
 	}
-	t.Fatal("no checkpoint of 50 had changes")
+	t.Fatal("no newest checkpoint of 200 had changes")
 	return "", ""
 }
 
