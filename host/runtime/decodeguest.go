@@ -63,13 +63,15 @@ func (g *guestDecoder) add(c *chunk, record int, value []byte, at connector.Posi
 	g.ops = append(g.ops, guestRecord{at, record})
 }
 
-// perform makes rows of the records that were added, which are of one chunk.
+// perform makes rows of the records that were added, which are of one chunk; of the first
+// ones, if those are enough.
 func (g *guestDecoder) perform(into *decoded, c *chunk) error {
 	g.into, g.chunk, g.op = into, c, -1
-	err := g.caller.Perform()
-	g.ops = g.ops[:0]
-	return err
+	return g.caller.Perform()
 }
+
+// isFull tells that the other records are for another batch.
+func (g *guestDecoder) isFull() bool { return g.into.batch.Bytes() >= g.task.limits.BatchBytes }
 
 // Load and Store are of slots, which these functions do not have.
 func (g *guestDecoder) Load(dst []byte, _ uint32, _ int) []byte { return dst }
@@ -133,8 +135,19 @@ func (t *decodeTask) decodeByGuest(d *decoded) error {
 		bytes += int(to - from)
 		t.move(to - from)
 	}
-	d.bytes = int64(bytes)
-	return g.perform(d, c)
+	err := g.perform(d, c)
+	if n := g.caller.Performed(); n < len(g.ops) { // a format has no state: the others are asked about again
+		first := g.ops[n]
+		for i := first.record; i < t.record; i++ {
+			bytes -= int(c.Ends[i])
+			if i > 0 {
+				bytes += int(c.Ends[i-1])
+			}
+		}
+		t.record, t.at = first.record, first.at
+	}
+	d.bytes, g.ops = int64(bytes), g.ops[:0]
+	return err
 }
 
 // withoutLineEnd leaves out what ends a line, and nothing else: the rest is the format's.
@@ -170,7 +183,7 @@ func (b *builder) guestDecoder(s *job.Source, t *decodeTask) error {
 		g.join = stream.NewJoinOf(f.Result(), columns, schema, all, s.Output)
 	}
 	var err error
-	g.caller, err = b.caller(f, g)
+	g.caller, err = b.callerFor(f, guests.Options{Enough: g.isFull}, g)
 	t.guest = g
 	return err
 }
