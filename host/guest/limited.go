@@ -13,8 +13,8 @@ type Limited interface {
 	// Over says what limit is passed if so many bytes are kept in addition, in so many
 	// entries, with so many timers; "": none.
 	Over(bytes, entries, timers int) string
-	// HasTimer tells of a timer that op i sets whether it is set already.
-	HasTimer(i int, e abi.Effect) bool
+	// AddsTimer tells of a timer that op i sets or deletes whether it is one more to keep.
+	AddsTimer(i int, e abi.Effect) bool
 }
 
 // withinLimits finds the first op of a frame that adds too much to what is kept. An op
@@ -32,7 +32,7 @@ func (c *Caller) withinLimits(effects, edited []byte) error {
 			group, i := c.Slot(e.Aux)
 			more, isNew := c.grows(group, i, e.Payload)
 			bytes, entries = bytes+more, entries+isNew
-		case e.Kind == abi.EffectSetTimer && !c.limited.HasTimer(f.from+int(e.Op), e):
+		case (e.Kind == abi.EffectSetTimer || e.Kind == abi.EffectDeleteTimer) && c.limited.AddsTimer(f.from+int(e.Op), e):
 			timers++
 		default:
 			continue

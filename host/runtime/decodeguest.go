@@ -24,12 +24,13 @@ type guestDecoder struct {
 	time     func(row stream.Row, chunk *chunk, record int) (stream.EventTime, error)
 	buf      []byte
 
-	into  *decoded // of the present frame
-	chunk *chunk
-	ops   []guestRecord
-	first int   // row of the batch that is the first of the present op
-	op    int   // that first is of; -1: none
-	wrong error // of the present op
+	into   *decoded // of the present frame
+	chunk  *chunk
+	ops    []guestRecord
+	first  int   // row of the batch that is the first of the present op
+	before int   // bytes of the batch before it
+	op     int   // that first is of; -1: none
+	wrong  error // of the present op
 }
 
 // guestRecord is a record that is asked about.
@@ -83,7 +84,7 @@ func (g *guestDecoder) Store(uint32, int, stream.Row) error { return nil }
 func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	b := g.into.batch
 	if g.op != i {
-		g.op, g.first, g.wrong = i, b.Len(), nil
+		g.op, g.first, g.before, g.wrong = i, b.Len(), b.Bytes(), nil
 	}
 	if g.wrong != nil {
 		return nil
@@ -100,7 +101,9 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	n := b.Len() - 1
 	at, err := g.time(b.Row(n), g.chunk, record)
 	b.SetTime(n, at)
-	g.wrong = err
+	if g.wrong = err; err == nil && g.join != nil && b.Bytes()-g.before > int(g.function.Limits.OutputBytes) {
+		g.wrong = overLimit("its rows with the record's metadata have more than %d bytes: limits: {output: …} at the top of the job raises it", g.function.Limits.OutputBytes)
+	}
 	return nil
 }
 

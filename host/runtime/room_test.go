@@ -23,6 +23,8 @@ const largeManifest = `{"functions": [
 	{"name": "co-process", "role": "co-process", "input": $IN, "secondInput": $IN, "output": $OUT},
 	{"name": "broadcast-process", "role": "broadcast-process", "input": $IN, "secondInput": $IN, "output": $OUT},
 	{"name": "join", "role": "join", "input": $IN, "secondInput": $IN, "output": $OUT}, {"name": "co-group", "role": "co-group", "input": $IN, "secondInput": $IN, "output": $OUT},
+	{"name": "trigger", "role": "trigger", "input": $IN},
+	{"name": "text", "role": "aggregate", "input": $IN, "accumulator": $OUT, "output": {"fields": [{"name": "n", "type": "BIGINT"}]}},
 	{"name": "decode", "role": "decode", "output": $WHOLE}, {"name": "encode", "role": "encode", "input": $IN}]}`
 
 var largeFields = strings.NewReplacer(
@@ -98,11 +100,19 @@ func largeRowOf(s *stream.Schema) stream.Row {
 	return w.Row()
 }
 
+// smallText is an accumulator of the function text.
+var smallText = func() stream.Row {
+	w := stream.NewRowWriter(schemaOf("s STRING"))
+	w.BeginIn(nil, stream.Insert)
+	w.SetBytes(0, nil)
+	return w.Row()
+}()
+
 // answerLarge answers an op of a function.
 func answerLarge(f *job.Function) guesttest.Function {
 	var row stream.Row
 	switch f.Role {
-	case abi.RoleFilter:
+	case abi.RoleFilter, abi.RoleTrigger:
 	case abi.RoleEncode:
 		row = largeRowOf(job.MessageSchema)
 	default:
@@ -110,7 +120,20 @@ func answerLarge(f *job.Function) guesttest.Function {
 	}
 	return func(o *guesttest.Op) {
 		switch o.Kind {
-		case abi.OpOpen, abi.OpCreate, abi.OpAdd, abi.OpClear:
+		case abi.OpAdd:
+			if f.Name == "text" {
+				o.SetState(0, largeRowOf(f.Accumulator))
+			}
+		case abi.OpCreate:
+			if f.Name == "text" {
+				o.SetState(0, smallText)
+			}
+		case abi.OpOnElement:
+			for range 10 {
+				o.DeleteTimer(0, 1)
+			}
+			o.Effect(abi.EffectDecide, 0, nil)
+		case abi.OpOpen, abi.OpClear:
 		case abi.OpOnRecord:
 			if row == nil {
 				o.Effect(abi.EffectKeep, 0, nil)
@@ -142,7 +165,8 @@ func TestLargeAnswers(t *testing.T) {
 		"encode":            "{from: in, filter: {wasm: m.all}}",
 	} {
 		t.Run(role, func(t *testing.T) {
-			run := runLarge(t, role, step)
+			run := &largeRun{}
+			must(t, runLarge(t, role, step, largeLines(), run))
 			if run.answered < largeOps {
 				t.Errorf("%d rows were answered, of %d", run.answered, largeOps)
 			}
@@ -156,8 +180,30 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
-// runLarge runs a step over a batch of records, whose keys are different.
-func runLarge(t *testing.T, role, step string) *largeRun {
+// TestWhatWaitsIsLimited: what functions make the host keep until the end of a batch is
+// held to the limits of the state.
+func TestWhatWaitsIsLimited(t *testing.T) {
+	twice := largeLines() + largeLines()
+	for name, c := range map[string]struct{ step, lines, want string }{
+		"timers that a trigger deletes": {
+			"{from: in, key-by: [k], window: {tumbling: {size: 10ms}, trigger: {wasm: m.trigger}}, aggregate: {n: count}, limits: {timers: 9000}}",
+			largeLines(), "timers in one task, and its limit is 9000",
+		},
+		"accumulators that are gone": {
+			"{from: in, key-by: [k], window: {global: {}, trigger: {purging: {count: 2}}}, aggregate: {wasm: m.text}, limits: {state: 4MiB}}",
+			twice, "bytes of state in one task, and its limit is 4194304",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := runLarge(t, "", c.step, c.lines, &largeRun{}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it ended by %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// runLarge runs a step over a batch of records.
+func runLarge(t *testing.T, role, step, lines string, run *largeRun) error {
 	t.Helper()
 	formats := strings.NewReplacer("DECODE", "json", "ENCODE", "json")
 	switch role {
@@ -170,12 +216,11 @@ func runLarge(t *testing.T, role, step string) *largeRun {
 		return abi.ParseManifestJSON([]byte(largeFields.Replace(largeManifest)))
 	}})
 	must(t, err)
-	run := &largeRun{}
 	c := config(t, nil)
-	c.Limits = runtime.Limits{BatchRows: largeOps}
+	c.Limits = runtime.Limits{BatchRows: 2 * largeOps}
 	c.Sink = func(*job.Sink) (connector.Sink, error) { return largeSink{run: run}, nil }
 	c.Source = func(s *job.Source) (connector.Source, error) {
-		return linesThen(largeLines(), func() error { return io.EOF }), nil
+		return linesThen(lines, func() error { return io.EOF }), nil
 	}
 	c.Guest = func(f *job.Function) (runtime.Guest, error) {
 		functions := make([]guesttest.Function, f.Index+1)
@@ -184,9 +229,9 @@ func runLarge(t *testing.T, role, step string) *largeRun {
 	}
 	j, err := runtime.New(plan, c)
 	must(t, err)
-	must(t, j.Drive(nil))
+	err = j.Drive(nil)
 	must(t, j.Close())
-	return run
+	return err
 }
 
 // largeLines are records that are small, all of one batch.

@@ -172,6 +172,7 @@ type trigger struct {
 
 	function *job.Function
 	chains   chains
+	undone   func() int // bytes that are kept to take decisions back
 
 	originals *originals
 
@@ -273,6 +274,24 @@ func (t *trigger) Fault(op int, err error) error {
 	}
 	return nil
 }
+
+// Near is a part of guests.Limited. What waits to be carried out, and what is kept to take
+// decisions back, is memory as state is.
+func (t *trigger) Near(bytes int) bool { return t.isNear(bytes, t.undone(), len(t.wishes)) }
+
+// Over is a part of it.
+func (t *trigger) Over(bytes, entries, timers int) string {
+	if timers > 0 {
+		timers += len(t.wishes)
+	}
+	if bytes > 0 {
+		bytes += t.undone()
+	}
+	return t.stateLimit.Over(bytes, entries, timers)
+}
+
+// AddsTimer is a part of it: a timer that is deleted waits, too.
+func (t *trigger) AddsTimer(int, abi.Effect) bool { return true }
 
 // reset forgets answers that were taken.
 func (t *trigger) reset() {

@@ -19,6 +19,10 @@ type extraTimer struct {
 
 const extraSlotMin = 64
 
+// TimerBytes is what a timer takes in memory that is not one of the first two of its
+// entry, and has a moment of its own: in the table, with its slots, and in the queue.
+const TimerBytes = 128
+
 func timerHash(d Domain, at int64, r Ref) uint32 {
 	h := (uint64(at)<<1 ^ uint64(d)) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>32 ^ uint64(r)) * 0xff51afd7ed558ccd
