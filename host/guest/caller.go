@@ -187,6 +187,7 @@ type Caller struct {
 	failed    bool    // the last call failed, by the guest's fault
 	faulty    int     // the op of the frame that is known to be at fault, -1
 	held      []byte  // scratch of withinLimits
+	lengths   []int   // the same: of what slots of the frame hold; -1: not looked at
 }
 
 // NewCaller makes a caller; Open comes before all else.
