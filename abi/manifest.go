@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // ParseManifest reads the content of the custom section ManifestSection. It does not validate: what a broken manifest
@@ -16,10 +19,43 @@ func ParseManifest(section []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("abi: the manifest has %d bytes, the limit is %d", len(section), ManifestBytesMax)
 	}
 	m := &Manifest{}
+	if functions, parts := counted(section, m.ProtoReflect().Descriptor()); functions > FunctionsMax || parts > partsMin+len(section)/partBytes {
+		return nil, fmt.Errorf("abi: the manifest of %d bytes has %d functions and %d parts; the limits are %d and %d",
+			len(section), functions, parts, FunctionsMax, partsMin+len(section)/partBytes)
+	}
 	if err := proto.Unmarshal(section, m); err != nil {
 		return nil, fmt.Errorf("abi: the manifest is not what manifest.proto describes: %w", err)
 	}
 	return m, nil
+}
+
+// A part of a sound manifest, a function, schema, field, state or parameter, has partBytes at least on the average: an
+// empty one has two, and costs a hundred to read.
+const (
+	partBytes = 5
+	partsMin  = 32
+)
+
+// counted counts the parts of a message, before there is memory for them: those that it has itself, and all. What is
+// broken is not counted, and for the reader to refuse.
+func counted(b []byte, d protoreflect.MessageDescriptor) (own, all int) {
+	for len(b) > 0 {
+		number, kind, head := protowire.ConsumeTag(b)
+		if head < 0 {
+			return own, all
+		}
+		length := protowire.ConsumeFieldValue(number, kind, b[head:])
+		if length < 0 {
+			return own, all
+		}
+		if f := d.Fields().ByNumber(number); f != nil && f.Message() != nil && kind == protowire.BytesType {
+			part, _ := protowire.ConsumeBytes(b[head:])
+			_, below := counted(part, f.Message())
+			own, all = own+1, all+1+below
+		}
+		b = b[head+length:]
+	}
+	return own, all
 }
 
 // ParseManifestJSON reads a manifest as protobuf JSON: what wasmstream_describe answers, and manifest.json files.
@@ -69,7 +105,10 @@ func (m *Manifest) Validate() error {
 		list := problems{what: what}
 		list.name(seen, "", f.GetName())
 		list.function(f)
-		errs = append(errs, list.errs...)
+		if errs = append(errs, list.errs...); len(errs) >= problemsMax {
+			errs = append(errs, errors.New("and more is not looked at"))
+			break
+		}
 	}
 	if len(errs) == 0 {
 		return nil
@@ -80,6 +119,9 @@ func (m *Manifest) Validate() error {
 // names are those seen so far.
 type names map[string]bool
 
+// problemsMax is with how many problems a manifest is looked at no further: two hostile bytes can be many words each.
+const problemsMax = 5
+
 // problems collects what is wrong with one function.
 type problems struct {
 	what string
@@ -87,6 +129,9 @@ type problems struct {
 }
 
 func (p *problems) add(format string, args ...any) {
+	if len(p.errs) > problemsMax {
+		return
+	}
 	p.errs = append(p.errs, fmt.Errorf("%s: %w", p.what, fmt.Errorf(format, args...)))
 }
 
@@ -117,13 +162,7 @@ func isName(s string) bool {
 }
 
 func (p *problems) function(f *Function) {
-	if !slices.Contains(Roles, f.GetRole()) {
-		if near := nearest(f.GetRole(), Roles); near != "" {
-			p.add("role %q is unknown; did you mean %q?", f.GetRole(), near)
-		} else {
-			p.add("role %q is unknown; roles are %v", f.GetRole(), Roles)
-		}
-	}
+	p.choice("role", f.GetRole(), Roles)
 	p.schema("input", f.GetInput())
 	p.schema("second input", f.GetSecondInput())
 	p.schema("accumulator", f.GetAccumulator())
@@ -208,7 +247,7 @@ func (p *problems) role(f *Function) {
 	for _, s := range f.GetStates() {
 		if len(n.states) == 0 {
 			p.add("state %q: a function of the role %s keeps no state", s.GetName(), f.GetRole())
-		} else if !slices.Contains(n.states, s.ScopeOrDefault()) {
+		} else if slices.Contains(stateScopes, s.ScopeOrDefault()) && !slices.Contains(n.states, s.ScopeOrDefault()) {
 			p.add("state %q: a function of the role %s has no state of scope %s; scopes are %v", s.GetName(), f.GetRole(), s.ScopeOrDefault(), n.states)
 		}
 	}
@@ -300,29 +339,37 @@ func (s *State) ScopeOrDefault() string {
 func (s *State) InSlot() bool { return s.GetKind() != StateList && s.GetKind() != StateMap }
 
 func (p *problems) state(s *State) {
-	if !slices.Contains(stateKinds, s.GetKind()) {
-		p.add("state %q: kind %q is none of %v", s.GetName(), s.GetKind(), stateKinds)
-	}
+	what := fmt.Sprintf("state %q: ", s.GetName())
+	p.choice(what+"kind", s.GetKind(), stateKinds)
+	p.choice(what+"scope", s.ScopeOrDefault(), stateScopes)
+	p.choice(what+"ttl_update", s.GetTtlUpdate(), stateUpdates)
+	p.choice(what+"ttl_visibility", s.GetTtlVisibility(), stateVisibility)
 	if (s.GetKind() == StateMap) != (len(s.GetKey().GetFields()) > 0) {
 		p.add("state %q: a map, and only a map, has a key", s.GetName())
 	}
 	if len(s.GetValue().GetFields()) == 0 {
 		p.add("state %q: its value has no fields", s.GetName())
 	}
-	if !slices.Contains(stateScopes, s.ScopeOrDefault()) {
-		p.add("state %q: scope %q is none of %v", s.GetName(), s.GetScope(), stateScopes)
-	}
 	if s.GetScope() == ScopeBroadcast && s.GetKind() != StateMap {
 		p.add("state %q: broadcast state is a map", s.GetName())
-	}
-	if !slices.Contains(stateUpdates, s.GetTtlUpdate()) || !slices.Contains(stateVisibility, s.GetTtlVisibility()) {
-		p.add("state %q: ttl_update %q is none of %v, or ttl_visibility %q none of %v", s.GetName(), s.GetTtlUpdate(), stateUpdates[1:], s.GetTtlVisibility(), stateVisibility[1:])
 	}
 	if s.GetTtl() == "" && (s.GetTtlUpdate() != "" || s.GetTtlVisibility() != "") {
 		p.add("state %q: ttl_update and ttl_visibility need a ttl", s.GetName())
 	}
 	p.schema("state "+s.GetName()+" key", s.GetKey())
 	p.schema("state "+s.GetName()+" value", s.GetValue())
+}
+
+// choice holds a word against those that it may be; one of them may be empty, for a default.
+func (p *problems) choice(what, word string, all []string) {
+	if slices.Contains(all, word) {
+		return
+	}
+	if near := nearest(word, all); near != "" {
+		p.add("%s %q is unknown; did you mean %q?", what, word, near)
+		return
+	}
+	p.add("%s %q is unknown; there are %s", what, word, strings.Join(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == "" }), ", "))
 }
 
 // nearest returns the candidate with the fewest edits, if they are few enough to be a slip; else "".
@@ -332,6 +379,9 @@ func nearest(word string, candidates []string) string {
 	}
 	best, bestEdits := "", max(1, len(word)/3)+1
 	for _, c := range candidates {
+		if len(word)-len(c) >= bestEdits || len(c)-len(word) >= bestEdits {
+			continue
+		}
 		if n := edits(word, c); n < bestEdits {
 			best, bestEdits = c, n
 		}

@@ -1,56 +1,78 @@
 package abi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// unknownField finds a field of a manifest in JSON that there is not, and tells where it stands and what was probably
-// meant; nil: there is none, or the text is no JSON.
+// unknownField finds the first field of a manifest in JSON that there is not, and tells where it stands and what was
+// probably meant; nil: there is none, or the text is no JSON.
 func unknownField(text []byte) error {
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
+	if !json.Valid(text) {
 		return nil
 	}
-	return unknownIn(value, (&Manifest{}).ProtoReflect().Descriptor(), "")
+	w := &fieldWalk{text: text, d: json.NewDecoder(bytes.NewReader(text))}
+	return w.value((&Manifest{}).ProtoReflect().Descriptor(), "")
 }
 
-// unknownIn looks through a value that stands for a message.
-func unknownIn(value any, message protoreflect.MessageDescriptor, path string) error {
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil
-	}
-	fields := message.Fields()
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		f := fields.ByJSONName(name)
-		if f == nil {
-			f = fields.ByTextName(name)
-		}
-		at := path + name
-		if f == nil {
-			return fmt.Errorf("%s: there is no such field%s", at, meant(name, fields))
-		}
-		if f.Message() == nil {
-			continue
-		}
-		if list, ok := object[name].([]any); ok && f.IsList() {
-			for i, item := range list {
-				if err := unknownIn(item, f.Message(), fmt.Sprintf("%s[%d].", at, i)); err != nil {
-					return err
-				}
+// fieldWalk goes through JSON whose objects stand for messages. The text is JSON, so tokens have no errors.
+type fieldWalk struct {
+	text []byte
+	d    *json.Decoder
+}
+
+// value goes through a value; nil as its message: what is in it has no fields.
+func (w *fieldWalk) value(message protoreflect.MessageDescriptor, path string) error {
+	token, _ := w.d.Token()
+	switch token {
+	case json.Delim('{'):
+		return w.object(message, path)
+	case json.Delim('['):
+		for i := 0; w.d.More(); i++ {
+			if err := w.value(message, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
 			}
-			continue
 		}
-		if err := unknownIn(object[name], f.Message(), at+"."); err != nil {
+		_, _ = w.d.Token()
+	}
+	return nil
+}
+
+// object goes through the rest of an object.
+func (w *fieldWalk) object(message protoreflect.MessageDescriptor, path string) error {
+	for w.d.More() {
+		token, _ := w.d.Token()
+		name, _ := token.(string)
+		at, of := name, protoreflect.MessageDescriptor(nil)
+		if path != "" {
+			at = path + "." + name
+		}
+		if message != nil {
+			f := message.Fields().ByJSONName(name)
+			if f == nil {
+				f = message.Fields().ByTextName(name)
+			}
+			if f == nil {
+				return fmt.Errorf("(line %s): %s: there is no such field%s", w.place(len(name)+2), at, meant(name, message.Fields()))
+			}
+			of = f.Message()
+		}
+		if err := w.value(of, at); err != nil {
 			return err
 		}
 	}
+	_, _ = w.d.Token()
 	return nil
+}
+
+// place is line and column of the token that was read last, of so many bytes.
+func (w *fieldWalk) place(length int) string {
+	before := w.text[:max(int(w.d.InputOffset())-length, 0)]
+	return fmt.Sprintf("%d:%d", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
 // meant proposes the field that is nearest, or tells all there are.
@@ -61,6 +83,11 @@ func meant(name string, fields protoreflect.FieldDescriptors) string {
 	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	for _, whole := range names {
+		if strings.HasPrefix(whole, name) && name != "" {
+			return fmt.Sprintf("; did you mean %q?", whole)
+		}
 	}
 	return fmt.Sprintf("; fields are %v", names)
 }

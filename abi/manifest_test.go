@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 		{"odd name", func(_ *Manifest, f *Function) { f.Name = "a.b" }, `"a.b" is not a name`},
 		{"long name", func(_ *Manifest, f *Function) { f.Name = strings.Repeat("x", 256) }, "256 bytes"},
 		{"role with a slip", func(_ *Manifest, f *Function) { f.Role = "agregate" }, `role "agregate" is unknown; did you mean "aggregate"?`},
-		{"role unlike any", func(_ *Manifest, f *Function) { f.Role = "xyz" }, "roles are [map "},
+		{"role unlike any", func(_ *Manifest, f *Function) { f.Role = "xyz" }, "there are map, filter"},
 		{"percent in a name", func(_ *Manifest, f *Function) { f.Name = "a%d" }, `"a%d" is not a name`},
 		{"no input", func(_ *Manifest, f *Function) { f.Input = nil }, "needs its input's fields"},
 		{"any accumulator", func(_ *Manifest, f *Function) { f.Accumulator = &Schema{Any: true} }, "not any"},
@@ -56,7 +56,10 @@ func TestValidate(t *testing.T) {
 			f.Parameters = []*Parameter{{Name: "p", Type: "INT"}, {Name: "p", Type: "INT"}}
 		}, `parameter "p" is there twice`},
 		{"parameter without type", func(_ *Manifest, f *Function) { f.Parameters = []*Parameter{{Name: "p"}} }, `parameter "p" has no type`},
-		{"state of no kind", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "heap"}} }, `kind "heap" is none of`},
+		{"state of no kind", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "heap"}} }, `state "s": kind "heap" is unknown; there are value, list, map`},
+		{"state with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "valeu"}} }, `state "s": kind "valeu" is unknown; did you mean "value"?`},
+		{"scope with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", Scope: "broad"}} }, `state "s": scope "broad" is unknown; there are key, window, broadcast`},
+		{"update with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", TtlUpdate: "writes"}} }, `state "s": ttl_update "writes" is unknown; did you mean "write"?`},
 		{"map without key", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", Value: f.Input}} }, "has a key"},
 	} {
 		m := sums()
@@ -126,6 +129,21 @@ func TestPackRefuses(t *testing.T) {
 func TestParseManifestLimits(t *testing.T) {
 	if _, err := ParseManifest(make([]byte, ManifestBytesMax+1)); err == nil || !strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("got %v", err)
+	}
+	for name, section := range map[string]string{
+		"functions": strings.Repeat("\x2a\x0b\x0a\x01f\x12\x06filter", FunctionsMax+1), "empty functions": strings.Repeat("\x2a\x00", 100),
+		"empty fields": "\x2a\xcb\x01\x1a\xc8\x01" + strings.Repeat("\x0a\x00", 100),
+	} {
+		if _, err := ParseManifest([]byte(section)); err == nil || !strings.Contains(err.Error(), "the limits are 1024 and") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	m, err := ParseManifest([]byte(strings.Repeat("\x2a\x0b\x0a\x01f\x12\x06filter", FunctionsMax)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Validate(); err == nil || len(err.Error()) > 2000 {
+		t.Errorf("what is wrong with it is not told in few words: %.5000v", err)
 	}
 	if _, err := ParseManifestJSON([]byte(`{"functoins": []}`)); err == nil || !strings.Contains(err.Error(), "functoins") {
 		t.Errorf("got %v", err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -135,7 +136,7 @@ func (r *reader) line(number int, word, rest string) error {
 	case word == "function":
 		i := r.m.functionIndex(rest)
 		if i < 0 {
-			return fmt.Errorf("no function %q in the manifest", rest)
+			return fmt.Errorf("no function %q in the manifest; %s", rest, there(r.m.Functions, func(f *Function) string { return f.Name }))
 		}
 		err := r.finish()
 		r.f, r.now.index = r.m.Functions[i], i
@@ -193,14 +194,14 @@ func (r *reader) inCase(number int, word, rest string) (err error) {
 	case "fail":
 		last.fails, last.message = true, rest
 	case "watermark":
-		_, err = fmt.Sscan(rest, &n.watermark)
+		err = whole(word, rest, &n.watermark)
 	case "clock":
-		_, err = fmt.Sscan(rest, &n.clock)
+		err = whole(word, rest, &n.clock)
 	case "window":
-		_, err = fmt.Sscan(rest, &n.start, &n.end)
+		err = whole(word, rest, &n.start, &n.end)
 	case "merged":
 		var w [2]int64
-		_, err = fmt.Sscan(rest, &w[0], &w[1])
+		err = whole(word, rest, &w[0], &w[1])
 		n.merged = append(n.merged, w)
 	case "key":
 		n.key, n.keyRow = rest, nil
@@ -224,13 +225,13 @@ func (r *reader) inCase(number int, word, rest string) (err error) {
 }
 
 func (r *reader) schemaAnswer(rest string) error {
-	var output uint32
-	if _, err := fmt.Sscan(rest, &output); err != nil {
-		return err
+	number, text, _ := strings.Cut(rest, " ")
+	output, err := strconv.ParseUint(number, 10, 32)
+	if err != nil {
+		return fmt.Errorf("schema: %q is no number of an output", number)
 	}
-	_, text, _ := strings.Cut(rest, " ")
 	s, err := readSchema(text)
-	r.now.c.open.effects = append(r.now.c.open.effects, wantedEffect{kind: effectSchema, aux: output, payload: schemaText(s)})
+	r.now.c.open.effects = append(r.now.c.open.effects, wantedEffect{kind: effectSchema, aux: uint32(output), payload: schemaText(s)})
 	return err
 }
 
@@ -291,7 +292,7 @@ func (r *reader) state(last *step, rest string) error {
 	name, rest, _ := strings.Cut(rest, " ")
 	i := slices.IndexFunc(r.f.States, func(s *State) bool { return s.Name == name })
 	if i < 0 {
-		return fmt.Errorf("the function has no state %q", name)
+		return fmt.Errorf("the function has no state %q; %s", name, there(r.f.States, func(s *State) string { return s.Name }))
 	}
 	s := r.f.States[i]
 	h := Held{State: i, Owner: r.owner(s.isBroadcast()), Entries: [][2]Hex{}}

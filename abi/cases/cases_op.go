@@ -18,6 +18,16 @@ var opKinds = map[string]uint16{
 	"encode": opEncode, "on-key": opOnKey,
 }
 
+// opsOf are what functions of a role are asked.
+var opsOf = map[string][]string{
+	"aggregate": {"create", "add", "merge", "result"}, "reduce": {"reduce"}, "apply": {"on-window", "clear"},
+	"assigner": {"assign"}, "trigger": {"on-element", "on-event-time", "on-processing-time", "on-merge", "clear"}, "evictor": {"evict"},
+	"process": {"on-record", "on-timer"}, "co-process": {"on-record", "on-second", "on-timer"},
+	"broadcast-process": {"on-record", "on-broadcast", "on-timer", "on-key"}, "join": {"on-pair"}, "co-group": {"on-group"},
+	"enrich": {"on-record", "on-answer"}, "decode": {"decode"}, "encode": {"encode"},
+	"map": {"on-record"}, "filter": {"on-record"}, "flat-map": {"on-record"}, "key": {"on-record"}, "timestamp": {"on-record"},
+}
+
 // contextOf is what kind of context an op has; 0: none.
 func contextOf(role string, kind uint16) int {
 	switch kind {
@@ -53,6 +63,9 @@ func (r *reader) op(number int, word, rest string) (err error) {
 	if !known {
 		return fmt.Errorf("%q is no word of cases.txt: see udfs/README.md", word)
 	}
+	if ops := opsOf[r.f.Role]; !slices.Contains(ops, word) {
+		return fmt.Errorf("%s is not asked of %s %s: %s are", word, r.f.Role, r.f.Name, strings.Join(ops, ", "))
+	}
 	s := step{line: number, kind: kind, text: strings.TrimSpace(word + " " + rest), owner: r.owner(kind == opOnBroadcast)}
 	if bytes := contextOf(r.f.Role, kind); bytes > 0 {
 		err = r.opInContext(&s, bytes, rest)
@@ -67,7 +80,7 @@ func (r *reader) op(number int, word, rest string) (err error) {
 func (r *reader) opOfSlot(s *step, rest string) (err error) {
 	slot, rest, _ := strings.Cut(rest, " ")
 	if _, err := strconv.ParseUint(slot, 10, 16); err != nil {
-		return fmt.Errorf("slot %q: %w", slot, err)
+		return fmt.Errorf("slot %q is no number", slot)
 	}
 	s.cells = []int{r.now.cell(slot)}
 	switch s.kind {
@@ -181,32 +194,36 @@ func (r *reader) effect(text string) (e wantedEffect, err error) {
 		e.kind = map[string]uint32{"set-timer": effectSetTimer, "delete-timer": effectDeleteTimer}[word]
 		domain, time, _ := strings.Cut(rest, " ")
 		e.aux = uint32(slices.Index(domains, domain))
-		e.payload, err = times(time, 1)
+		e.payload, err = times(word, time, 1)
 	case "decide":
 		e.kind, e.aux = effectDecide, uint32(slices.Index(decisions, rest))
 	case "assign":
 		e.kind = effectAssign
-		e.payload, err = times(rest, 2)
+		e.payload, err = times(word, rest, 2)
 	case "evict":
 		e.kind = effectEvict
-		_, err = fmt.Sscan(rest, &e.aux)
+		var element int64
+		if err = whole(word, rest, &element); err == nil && uint64(element) > math.MaxUint32 {
+			err = fmt.Errorf("%s: %s is no number of an element", word, rest)
+		}
+		e.aux = uint32(element)
 	case "keep":
 		e.kind = effectKeep
 	case "visit-keys":
 		e.kind = effectVisitKeys
 	case "event-time":
 		e.kind = effectEventTime
-		e.payload, err = times(rest, 1)
+		e.payload, err = times(word, rest, 1)
 	case "watermark":
 		e.kind = effectWatermark
-		e.payload, err = times(rest, 1)
+		e.payload, err = times(word, rest, 1)
 	case "request":
 		e.kind = effectRequest
 		e.payload, err = encodeRow(requestSchema, rest)
 	default:
-		return e, fmt.Errorf("effect %q is none of udfs/README.md", word)
+		return e, fmt.Errorf("%q is no effect: there are emit, set-timer, delete-timer, decide, assign, evict, keep, visit-keys, event-time, watermark and request", word)
 	}
-	if e.aux == math.MaxUint32 {
+	if err == nil && e.aux == math.MaxUint32 {
 		err = fmt.Errorf("effect %q: %q is not known", word, rest)
 	}
 	return e, err
@@ -218,7 +235,7 @@ func (r *reader) emit(rest string) (e wantedEffect, err error) {
 		name, row, _ := strings.Cut(rest, " ")
 		i := slices.IndexFunc(r.f.NamedOutputs, func(o *NamedOutput) bool { return o.Name == name })
 		if i < 0 {
-			return e, fmt.Errorf("the function has no output %q", name)
+			return e, fmt.Errorf("the function has no output %q; %s", name, there(r.f.NamedOutputs, func(o *NamedOutput) string { return o.Name }))
 		}
 		e.aux, rest = uint32(i+1), row
 	}

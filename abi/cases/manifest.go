@@ -3,6 +3,7 @@ package cases
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Manifest is what is needed of a module's manifest here; manifest.proto explains it.
@@ -53,6 +54,18 @@ func ReadManifest(text []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("cases: manifest: %w", err)
 	}
 	return m, nil
+}
+
+// there tells which things of a kind there are, for errors about one that there is not.
+func there[T any](list []T, name func(T) string) string {
+	if len(list) == 0 {
+		return "there are none"
+	}
+	names := make([]string, len(list))
+	for i, of := range list {
+		names[i] = name(of)
+	}
+	return "there are " + strings.Join(names, ", ")
 }
 
 func (m *Manifest) functionIndex(name string) int {

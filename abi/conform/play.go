@@ -69,7 +69,7 @@ func (v *Vector) PlayAs(g Guest, as Arrangement) (fault, err error) {
 			return err, nil
 		}
 		if err != nil {
-			err = wrong(noOp, "it ended in a fault: %v", err)
+			err = wrong(p.onlyOp(), "it ended in a fault: %v", err)
 		} else {
 			err = p.end(effects, after)
 		}
@@ -119,6 +119,14 @@ func (v *Vector) Walk(g Guest) error {
 		}
 	}
 	return nil
+}
+
+// onlyOp is the op of a frame that has no other: what goes wrong in its call is its fault.
+func (p *player) onlyOp() int {
+	if p.header.Ops == 1 {
+		return 0
+	}
+	return noOp
 }
 
 // sound looks at effects that are compared with nothing.
@@ -198,7 +206,7 @@ func (p *player) settle(effects, after []byte) error {
 	for slot, cell := range p.f.Cells {
 		if h := &p.header; h.Stride != 0 {
 			content := after[h.SlotsOffset+uint32(slot)*h.Stride:][:h.Stride]
-			if err := p.keep(noOp, slot, cell, content); err != nil {
+			if err := p.keep(p.onlyOp(), slot, cell, content); err != nil {
 				return err
 			}
 		}

@@ -28,16 +28,7 @@ func writeABI(d *definition) ([]byte, error) {
 	g := &goText{}
 	g.WriteString(goHeader + "package abi\n\n")
 	writeConstants(g, d)
-	g.group("The kinds of ops.", func() {
-		for _, o := range d.OpKinds {
-			g.line("// Op%s: %s.\nOp%s OpKind = %d", pascal(o.Name), o.Doc, pascal(o.Name), o.Number)
-		}
-	})
-	g.group("The kinds of effects.", func() {
-		for _, e := range d.EffectKinds {
-			g.line("// Effect%s: %s.\nEffect%s EffectKind = %d", pascal(e.Name), e.Doc, pascal(e.Name), e.Number)
-		}
-	})
+	writeKinds(g, d, " OpKind", " EffectKind")
 	g.group("The kinds of faults.", func() {
 		for _, f := range d.Faults {
 			g.line("// Fault%s: %s.\nFault%s FaultKind = %d", pascal(f.Name), f.Doc, pascal(f.Name), f.Number)
@@ -120,21 +111,26 @@ func (g *goText) fields(prefix string, fields []field) {
 	}
 }
 
+// writeKinds are the kinds of ops and of effects, as constants of these types, each with a space before it, or of none.
+func writeKinds(g *goText, d *definition, op, effect string) {
+	g.group("The kinds of ops.", func() {
+		for _, o := range d.OpKinds {
+			g.line("// Op%s: %s.\nOp%s%s = %d", pascal(o.Name), o.Doc, pascal(o.Name), op, o.Number)
+		}
+	})
+	g.group("The kinds of effects.", func() {
+		for _, e := range d.EffectKinds {
+			g.line("// Effect%s: %s.\nEffect%s%s = %d", pascal(e.Name), e.Doc, pascal(e.Name), effect, e.Number)
+		}
+	})
+}
+
 // writeRaw is the part of the Go SDK's raw layer that is the same everywhere.
 func writeRaw(d *definition) ([]byte, error) {
 	g := &goText{}
 	g.WriteString(goHeader + "package raw\n\n")
 	writeConstants(g, d)
-	g.group("The kinds of ops.", func() {
-		for _, o := range d.OpKinds {
-			g.line("// Op%s: %s.\nOp%s = %d", pascal(o.Name), o.Doc, pascal(o.Name), o.Number)
-		}
-	})
-	g.group("The kinds of effects.", func() {
-		for _, e := range d.EffectKinds {
-			g.line("// Effect%s: %s.\nEffect%s = %d", pascal(e.Name), e.Doc, pascal(e.Name), e.Number)
-		}
-	})
+	writeKinds(g, d, "", "")
 	return g.source()
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,6 +101,33 @@ func TestFunctionsPage(t *testing.T) {
 	}
 	if len(blocks) < 7 {
 		t.Errorf("only %d pieces of code were found", len(blocks))
+	}
+}
+
+// TestFunctionsPageNamesLimits: the page has all fields of limits, with their defaults.
+func TestFunctionsPageNamesLimits(t *testing.T) {
+	text, _ := document(t, "docs/functions.md")
+	var schema struct {
+		Properties struct {
+			Limits struct {
+				Properties map[string]struct{ Description string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "../../docs/job.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	fields := schema.Properties.Limits.Properties
+	if len(fields) != 10 {
+		t.Errorf("the page says that there are ten fields; there are %d", len(fields))
+	}
+	for name, field := range fields {
+		found := regexp.MustCompile(`[Dd]efault (\w+)\.`).FindStringSubmatch(field.Description)
+		if found == nil {
+			t.Errorf("%s: the schema tells no default: %s", name, field.Description)
+		} else if row := "| `" + name + "` | " + found[1] + " |"; !strings.Contains(text, row) {
+			t.Errorf("the page lacks %s", row)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wasmstream/wasmstream/host/connector/file"
@@ -15,11 +16,17 @@ import (
 
 // missingFile says that there is no file of a name, and which name was probably
 // meant.
-type missingFile struct{ near string }
+type missingFile struct {
+	near  string
+	built bool // it is a module, which something makes
+}
 
 // Error implements error.
 func (m *missingFile) Error() string {
-	if m.near == "" {
+	switch {
+	case m.near == "" && m.built:
+		return "there is no such file; has it been built?"
+	case m.near == "":
 		return "there is no such file"
 	}
 	return "there is no such file; did you mean " + m.near + "?"
@@ -102,8 +109,13 @@ func nearestFile(path string) string {
 	if err != nil {
 		return ""
 	}
+	if isModule(path) { // its source has nearly the same name
+		names = slices.DeleteFunc(names, func(name string) bool { return !isModule(name) })
+	}
 	return stream.Nearest(filepath.Base(path), names)
 }
+
+func isModule(path string) bool { return filepath.Ext(path) == ".wasm" }
 
 // shownPath is a path as a user in the working directory would write it: relative
 // to there, unless the absolute path is shorter.

@@ -85,7 +85,7 @@ func TestMemoryThatAModuleNeeds(t *testing.T) {
 	write(t, filepath.Join(folder, "in.ndjson"), greedyRecords(10))
 	write(t, filepath.Join(folder, "job.yaml"), greedyJob("", "{from: in, map: {wasm: greedy.grow, with: {n: 1}}, limits: {memory: 1MiB}}"))
 	for _, command := range []string{"check", "run"} {
-		run(t, folder, command, "job.yaml").expect(t, exitRefused, "wasm/greedy-c.wasm needs", "the limit for s is 1024: limits: {memory: …} raises it")
+		run(t, folder, command, "job.yaml").expect(t, exitRefused, "wasm/greedy-c.wasm needs", "the limit for s is 1024 KiB: limits: {memory: …} raises it")
 	}
 }
 

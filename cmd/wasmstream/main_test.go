@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 const testdata = "../../testdata"
 
 // deadline is what no command needs, even on a machine that is busy.
-const deadline = 60 * time.Second
+const deadline = 3 * time.Minute
 
 // outcome is what came of a command.
 type outcome struct {

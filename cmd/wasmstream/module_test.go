@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,32 @@ func TestModulePackRefuses(t *testing.T) {
 	}
 	if read(t, filepath.Join(folder, "delays-c.wasm")) != read(t, wasmFile("delays-c")) {
 		t.Error("a refused module was changed")
+	}
+}
+
+// TestCheckWindowsOfFunctions: the plan says so of windows that are a function's.
+func TestCheckWindowsOfFunctions(t *testing.T) {
+	folder := sandboxed(t)
+	for function, want := range map[string]string{
+		"tumbling": "by k, windows of a function, sum(v), Wasm function roles.tumbling\n",
+		"gap":      "by k, windows of a function, which merge, sum(v), Wasm function roles.gap\n",
+	} {
+		write(t, filepath.Join(folder, "in.ndjson"), "")
+		write(t, filepath.Join(folder, "job.yaml"), `version: 1
+name: assigned
+modules: {roles: {file: wasm/roles-c.wasm}}
+sources:
+  in: {file: {path: in.ndjson, format: json}, schema: {k: STRING, v: BIGINT, t: TIMESTAMP(3)}, event-time: t}
+steps:
+  s: {from: in, key-by: [k], window: {wasm: roles.`+function+`}, aggregate: {v: sum(v)}}
+sinks:
+  out: {from: s, file: {path: out.ndjson, format: json}}
+`)
+		o := run(t, folder, "check", "job.yaml")
+		o.expect(t, exitOK)
+		if !strings.Contains(o.stdout, want) {
+			t.Errorf("it does not show %q\n%s", want, o.stdout)
+		}
 	}
 }
 
@@ -311,7 +338,7 @@ func TestModuleInspectRun(t *testing.T) {
 		o    outcome
 		want []string
 	}{
-		{made, []string{"delays (aggregate), run on rows that are made up\n", "  start ", " of fuel for its opening\n", "  memory ", "  together ", "  alone ", "fuel: least", "  create ", "  add ", "  result "}},
+		{made, []string{"delays (aggregate), run on rows that are made up\n", "  start ", " of fuel for its opening\n", "  memory ", "  together ", "  alone ", "fuel: least", "  create ", "  add ", "  merge ", "  result "}},
 		{cases, []string{"delays (aggregate), run on cases.txt\n", "  merge "}},
 	} {
 		for _, part := range c.want {
@@ -360,15 +387,17 @@ func TestModuleInspectRunJSON(t *testing.T) {
 			t.Errorf("a result's effects have %+v bytes, want %d", op.Effects, want)
 		}
 	}
-	if strings.Join(kinds, " ") != "create add result" {
+	if strings.Join(kinds, " ") != "create add merge result" {
 		t.Errorf("asked %v", kinds)
 	}
 }
 
-// TestModuleInspectRunRoles: rows can be made up for functions of all roles.
+// TestModuleInspectRunRoles: rows can be made up for functions of all roles, and what a
+// function sets a timer for, or merges, is asked too.
 func TestModuleInspectRunRoles(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"roles-c", "stores-c"} {
+	asked := map[string][]string{}
+	for _, name := range []string{"roles-c", "stores-c", "keeps-c", "windows-c"} {
 		o := run(t, ".", "module", "inspect", "--run", "--json", wasmFile(name))
 		var found inspection
 		if err := json.Unmarshal([]byte(o.stdout), &found); err != nil {
@@ -377,6 +406,19 @@ func TestModuleInspectRunRoles(t *testing.T) {
 		for _, f := range found.Run.Functions {
 			if f.Problem != "" {
 				t.Errorf("%s: %s (%s): %s", name, f.Function, f.Role, f.Problem)
+			}
+			for _, op := range f.Ops {
+				asked[f.Role] = append(asked[f.Role], op.Op)
+			}
+		}
+	}
+	for role, ops := range map[string][]string{
+		"process": {"on-record", "on-timer"}, "trigger": {"on-element", "on-event-time", "on-merge", "clear"},
+		"aggregate": {"merge", "result"}, "reduce": {"reduce"},
+	} {
+		for _, op := range ops {
+			if !slices.Contains(asked[role], op) {
+				t.Errorf("of the role %s no %s was asked, only %v", role, op, asked[role])
 			}
 		}
 	}
@@ -425,8 +467,10 @@ func TestModulePackManifests(t *testing.T) {
 		state(`, "ttl": "0s"`):    `its ttl "0s" is not positive`,
 		state(`, "ttl": "1 day"`): `its ttl "1 day" is no duration: a duration is numbers with the units`,
 		state(`, "tll": "5s"`):    `functions[0].states[0].tll: there is no such field; did you mean "ttl"?`,
-		state(`, "ttl_update": "write", "ttl": "5s", "ttlVisibilty": "once"`): `functions[0].states[0].ttlVisibilty: there is no such field; did you mean "ttlVisibility"?`,
-		`{"function": []}`: `function: there is no such field; did you mean "functions"?`,
+		state(`, "ttl_update": "write", "ttl": "5s", "ttlVisibilty": "once"`):      `functions[0].states[0].ttlVisibilty: there is no such field; did you mean "ttlVisibility"?`,
+		"{\n \"functions\": [{\n  \"name\": \"f\", \"second\": {\"any\": true}}]}": `(line 3:16): functions[0].second: there is no such field; did you mean "secondInput"?`,
+		`{"functions": [{"name": "f", "role": 5}]}`:                                `(line 1:38): invalid value for string field role: 5`,
+		`{"function": []}`: `(line 1:2): function: there is no such field; did you mean "functions"?`,
 		`{"functions": [{` + function + `, "input_schema": {}}]}`:                                               `functions[0].input_schema: there is no such field; fields are [name role input`,
 		`{"functions": [{"name": "f", "role": "filter", "input": {"fields": [{"nmae": "v", "type": "INT"}]}}]}`: `functions[0].input.fields[0].nmae: there is no such field; did you mean "name"?`,
 	} {

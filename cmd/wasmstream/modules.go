@@ -193,7 +193,7 @@ func (m *modules) loadAll(plan *job.Job) error {
 			return err
 		}
 		if least, most := loaded.Info().MemoryPagesMin, m.logs.instance(c.function).MemoryPagesMax; least > most {
-			return &exitError{exitRefused, fmt.Errorf("%s: the module %s needs %d KiB of memory at least, and the limit for %s is %d: limits: {memory: …} raises it",
+			return &exitError{exitRefused, fmt.Errorf("%s: the module %s needs %d KiB of memory at least, and the limit for %s is %d KiB: limits: {memory: …} raises it",
 				m.job, c.function.Module.Shown, wasmPageBytes/1024*int64(least), c.by, wasmPageBytes/1024*int64(most))}
 		}
 	}
@@ -238,7 +238,7 @@ func notThere(err error, path string) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &missingFile{nearestFile(path)}
+		return &missingFile{nearestFile(path), isModule(path)}
 	}
 	var failed *fs.PathError
 	if errors.As(err, &failed) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +74,9 @@ func (c *NewFunctionCommand) Run(e *Env) error {
 		fmt.Fprint(e.Stdout, ", make run")
 	}
 	fmt.Fprintln(e.Stdout)
+	if _, err := exec.LookPath("wasmstream"); err != nil {
+		fmt.Fprintln(e.Stdout, "make calls wasmstream, which is not on the path: put it there, or say make WASMSTREAM=/path/to/wasmstream")
+	}
 	return nil
 }
 
@@ -205,7 +209,8 @@ func isPart(section string) bool {
 
 // makefile has what all languages have, and what is the language's own.
 func makefile(common *txtar.Archive, hasJob, hasScript bool) string {
-	text := "WASMSTREAM ?= wasmstream\n\n" + section(common, "build") +
+	text := "# The command: where it is not on the path, make WASMSTREAM=/path/to/wasmstream, or set it in the environment.\n" +
+		"WASMSTREAM ?= wasmstream\n\n" + section(common, "build") +
 		"\ntest: NAME.wasm\n" + section(common, "test") + "\t$(WASMSTREAM) module conform NAME.wasm --cases cases.txt\n"
 	if hasScript {
 		text += "\t$(WASMSTREAM) test NAME.scenario\n"

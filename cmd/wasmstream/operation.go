@@ -92,6 +92,11 @@ func windows(o *window.Options) string {
 		}
 	case window.GlobalWindows:
 		text = "global windows"
+	case window.FunctionWindows:
+		text = "windows of a function"
+		if a.Merging {
+			text += ", which merge"
+		}
 	}
 	if a.Offset != 0 {
 		text += " offset by " + milliseconds(a.Offset)

@@ -25,7 +25,7 @@ func TestBadCommandLines(t *testing.T) {
 		"check .":                     ".: is a directory",
 		"module":                      `"inspect"`,
 		"module inspect":              "<file>",
-		"module inspect nowhere.wasm": "nowhere.wasm: there is no such file",
+		"module inspect nowhere.wasm": "nowhere.wasm: there is no such file; has it been built?",
 		"module pack":                 "<file>",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -54,6 +54,7 @@ WS_PART inline const wasmstream_op *ws_opening(const uint8_t *frame) {
       functions \
       default: WS_FAIL("wasmstream: the module has no function of that index"); \
     } \
+    if (ws_full && h->ops_count == 1) ws_lacks_room(); \
     if (ws_full) return WASMSTREAM_TOO_LARGE; \
     return (uint64_t)(uintptr_t)ws_effects << 32 | ws_effects_end; \
   }

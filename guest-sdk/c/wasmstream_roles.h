@@ -1,24 +1,30 @@
 /* Roles: a macro for each, which makes a function of callbacks named after it. Part of wasmstream.h.
  *
  * The callbacks of the function NAME are NAME_map, NAME_filter and so on, as each macro says. All are to be there; those
- * without a use are empty. */
+ * without a use by WS_IGNORE and WS_GO_ON. Types may have any name but frame and o. */
 #ifndef WASMSTREAM_ROLES_H
 #define WASMSTREAM_ROLES_H
 
 #include "wasmstream_state.h"
 
+/* Callbacks without a use, one of each kind: WS_IGNORE(NAME, on_timer), and so with clear and on_merge;
+ * WS_GO_ON(NAME, on_event_time), of triggers, and so with on_processing_time; WS_IGNORE_KEYS(NAME, SECOND) is on_key. */
+#define WS_IGNORE(name, callback) static void name##_##callback(ws_op *o) { (void)o; }
+#define WS_GO_ON(name, callback) static ws_decision name##_##callback(ws_op *o) { (void)o; return WS_CONTINUE; }
+#define WS_IGNORE_KEYS(name, second) static void name##_on_key(ws_op *o, const second *in) { (void)o; (void)in; }
+
 /* Performs a frame's ops, each by its case. The op's row is WS_IN(type), 0 if it has none. */
 #define WS_RUN(name, ...) \
   static void ws_run_##name(uint8_t *frame) { \
-    ws_op now; \
-    ws_op *o = &now; \
-    now.frame = frame; \
-    now.header = (const wasmstream_header *)(void *)frame; \
-    now.op = (const wasmstream_op *)(void *)(frame + now.header->ops_offset); \
-    for (uint32_t n = now.header->ops_count, i = 0; i < n && !ws_full; i++, now.op++) { \
-      now.index = i; \
+    ws_op ws_now; \
+    ws_op *o = &ws_now; \
+    ws_now.frame = frame; \
+    ws_now.header = (const wasmstream_header *)(void *)frame; \
+    ws_now.op = (const wasmstream_op *)(void *)(frame + ws_now.header->ops_offset); \
+    for (uint32_t ws_n = ws_now.header->ops_count, ws_i = 0; ws_i < ws_n && !ws_full; ws_i++, ws_now.op++) { \
+      ws_now.index = ws_i; \
       ws_scratch_end = 0; \
-      switch (now.op->kind) { \
+      switch (ws_now.op->kind) { \
         __VA_ARGS__ \
         default: WS_FAIL("wasmstream: an op of a kind that the role does not know"); \
       } \
@@ -45,8 +51,8 @@
 /* int64_t NAME_timestamp(ws_op *o, const INPUT *in): the record's event time. A ws_send_watermark may go with it. */
 #define WS_TIMESTAMP(name, input) \
   WS_RUN(name, case WASMSTREAM_OP_ON_RECORD: { \
-    int64_t time = name##_timestamp(o, WS_IN(input)); \
-    *ws_effect(o, WASMSTREAM_EFFECT_EVENT_TIME, 0, 8) = (uint64_t)time; \
+    int64_t ws_at = name##_timestamp(o, WS_IN(input)); \
+    *ws_effect(o, WASMSTREAM_EFFECT_EVENT_TIME, 0, 8) = (uint64_t)ws_at; \
     break; \
   })
 
@@ -54,12 +60,12 @@
 #define WS_REDUCE(name, row) \
   WS_RUN(name, case WASMSTREAM_OP_REDUCE: { \
     if (o->header->slot_stride) { \
-      row *out = ws_row(row); \
-      name##_reduce(o, ws_state(o, 0, row), WS_IN(row), out); \
-      *ws_edit(o, 0, row) = *out; \
+      row *ws_both = ws_row(row); \
+      name##_reduce(o, ws_state(o, 0, row), WS_IN(row), ws_both); \
+      *ws_edit(o, 0, row) = *ws_both; \
     } else { \
-      const row *a = ws_state(o, 0, row); \
-      name##_reduce(o, a, WS_IN(row), ws_replace(o, 0, row)); \
+      const row *ws_before = ws_state(o, 0, row); \
+      name##_reduce(o, ws_before, WS_IN(row), ws_replace(o, 0, row)); \
     } \
     break; \
   })
@@ -143,22 +149,25 @@ WS_PART inline void ws_decide(const ws_op *o, ws_decision decision) {
  * void NAME_merge(ACCUMULATOR *acc, const ACCUMULATOR *other); void NAME_result(const ACCUMULATOR *acc, OUTPUT *out). The
  * accumulator has columns of fixed width only; one with strings is for WS_AGGREGATE_OF_TEXTS. */
 #define WS_AGGREGATE(name, input, accumulator, output) \
+  typedef input ws_input_of_##name; \
+  typedef accumulator ws_accumulator_of_##name; \
+  typedef output ws_output_of_##name; \
   static void ws_run_##name(uint8_t *frame) { \
     const wasmstream_header *h = (const wasmstream_header *)(void *)frame; \
     const wasmstream_op *op = (const wasmstream_op *)(void *)(frame + h->ops_offset); \
     ws_op now = {frame, h, op, 0}; \
     uint8_t *slots = frame + h->slots_offset; \
     uint32_t stride = h->slot_stride; \
-    if (!stride && h->slots_count) WS_FAIL("wasmstream: an accumulator that has strings is for WS_AGGREGATE_OF_TEXTS"); \
+    if (stride < sizeof(ws_accumulator_of_##name) && h->slots_count) ws_is_wider(stride); \
     for (uint32_t i = 0, n = h->ops_count; i < n && !ws_full; i++, op++) { \
       /* The highest field first: engines then check bounds once for the op, not once for each field. */ \
       uint32_t arg = op->arg, row = op->row; \
-      accumulator *acc = WS_ROW(accumulator, slots, op->slot * stride); \
+      ws_accumulator_of_##name *acc = WS_ROW(ws_accumulator_of_##name, slots, op->slot * stride); \
       switch (op->kind) { \
-        case WASMSTREAM_OP_ADD: name##_add(acc, WS_ROW(const input, frame, row)); break; \
+        case WASMSTREAM_OP_ADD: name##_add(acc, WS_ROW(const ws_input_of_##name, frame, row)); break; \
         case WASMSTREAM_OP_CREATE: name##_create(acc); break; \
-        case WASMSTREAM_OP_MERGE: name##_merge(acc, WS_ROW(const accumulator, slots, arg * stride)); break; \
-        case WASMSTREAM_OP_RESULT: now.index = i; name##_result(acc, ws_emit(&now, 0, output)); break; \
+        case WASMSTREAM_OP_MERGE: name##_merge(acc, WS_ROW(const ws_accumulator_of_##name, slots, arg * stride)); break; \
+        case WASMSTREAM_OP_RESULT: now.index = i; name##_result(acc, ws_emit(&now, 0, ws_output_of_##name)); break; \
         default: WS_FAIL("wasmstream: an op of a kind that aggregates do not know"); \
       } \
     } \
@@ -172,13 +181,13 @@ WS_PART inline void ws_decide(const ws_op *o, ws_decision decision) {
   WS_RUN(name, \
     case WASMSTREAM_OP_CREATE: name##_create(ws_replace_text(o, accumulator)); break; \
     case WASMSTREAM_OP_ADD: { \
-      const accumulator *acc = ws_state(o, 0, accumulator); \
-      name##_add(acc, WS_IN(input), ws_replace_text(o, accumulator)); \
+      const accumulator *ws_before = ws_state(o, 0, accumulator); \
+      name##_add(ws_before, WS_IN(input), ws_replace_text(o, accumulator)); \
       break; \
     } \
     case WASMSTREAM_OP_MERGE: { \
-      const accumulator *acc = ws_state(o, 0, accumulator), *other = (const accumulator *)ws_slot_at(o, o->op->arg); \
-      name##_merge(acc, other, ws_replace_text(o, accumulator)); \
+      const accumulator *ws_before = ws_state(o, 0, accumulator), *ws_other = (const accumulator *)ws_slot_at(o, o->op->arg); \
+      name##_merge(ws_before, ws_other, ws_replace_text(o, accumulator)); \
       break; \
     } \
     case WASMSTREAM_OP_RESULT: name##_result(ws_state(o, 0, accumulator), ws_emit(o, 0, output)); break;)

@@ -90,6 +90,13 @@ WS_PART __attribute__((noreturn)) void ws_lacks(const char *what, uint32_t i, ui
 #define WS_SCRATCH_BYTES (32 * 1024)
 #endif
 
+#define WS_AS_TEXT(x) #x
+#define WS_VALUE_AS_TEXT(x) WS_AS_TEXT(x)
+/* Ends a call whose only op has effects that do not fit: no half of the frame would. */
+WS_PART __attribute__((noreturn)) void ws_lacks_room(void) {
+  WS_FAIL("wasmstream: the effects of one op are larger than WS_EFFECTS_BYTES, which is " WS_VALUE_AS_TEXT(WS_EFFECTS_BYTES));
+}
+
 /* The widest fixed part of a row: 1024 columns. */
 #define WS_ROW_BYTES (8 * 1024 + 144)
 

@@ -40,12 +40,19 @@ WS_PART inline ws_word *ws_slot_answered(const ws_op *o, uint32_t slot, uint32_t
 }
 #define ws_state(o, i, type) ((const type *)ws_slot_at(o, (o)->op->slot + (i)))
 
+/* Ends a call whose struct would reach into the next slot. */
+WS_PART __attribute__((noreturn)) void ws_is_wider(uint32_t stride) {
+  if (!stride) WS_FAIL("wasmstream: an accumulator that has strings is for WS_AGGREGATE_OF_TEXTS");
+  WS_FAIL("wasmstream: the struct of a state or accumulator has more columns than the manifest says");
+}
+
 /* Edits a state of fixed width. Without a value it becomes zeros without nulls. Where slots are answered by effects, it is
  * a copy: what was edited before in the op is not this one. */
 WS_PART inline void *ws_slot_edited(const ws_op *o, uint32_t slot, uint32_t size) {
   const wasmstream_header *h = ws_header_of(o, slot);
   if (h->slot_stride) {
     uint8_t *at = o->frame + h->slots_offset + slot * h->slot_stride;
+    if (size > h->slot_stride) ws_is_wider(size);
     if (*at == WS_ABSENT) *at = 0;
     return at;
   }
@@ -63,6 +70,7 @@ WS_PART inline void *ws_slot_replaced(const ws_op *o, uint32_t slot, uint32_t si
   const wasmstream_header *h = ws_header_of(o, slot);
   if (h->slot_stride) {
     ws_word *at = WS_ROW(ws_word, o->frame, h->slots_offset + slot * h->slot_stride);
+    if (size > h->slot_stride) ws_is_wider(size);
     for (uint32_t i = 0; i < size / 8; i++) at[i] = 0;
     return at;
   }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,18 +86,30 @@ func Costs(m Module, function int, s *Suite, now func() time.Duration) (*Cost, e
 		return nil, fmt.Errorf("function %s: %w", f.GetName(), err)
 	}
 	for round := 0; round < roundsMin || round < roundsMax && r.asked < aloneMin; round++ {
-		for _, v := range vectors {
-			if err := r.play(v); err != nil {
-				return nil, err
-			}
-			if r.cost.Problem != "" || r.cost.Skipped != "" {
-				r.sum()
-				return r.cost, nil
+		if err := r.round(vectors); err != nil {
+			return nil, err
+		}
+		if r.cost.Problem != "" || r.cost.Skipped != "" {
+			break
+		}
+		if round == 0 && r.cost.Generated && len(r.timers[0])+len(r.timers[1]) > 0 {
+			if vectors, err = r.generated(); err != nil {
+				return nil, fmt.Errorf("function %s: %w", f.GetName(), err)
 			}
 		}
 	}
 	r.sum()
 	return r.cost, nil
+}
+
+// round plays all vectors once, as far as the guest comes.
+func (r *costing) round(vectors []*conform.Vector) error {
+	for _, v := range vectors {
+		if err := r.play(v); err != nil || r.cost.Problem != "" || r.cost.Skipped != "" {
+			return err
+		}
+	}
+	return nil
 }
 
 // costing finds out what one function costs.
@@ -112,6 +125,10 @@ type costing struct {
 	kinds    []string
 	alone    map[string][]sample
 	asked    int // alone
+	// timers are those that the function was seen to set, in frames of one op: the last one
+	// of each domain. before is how many such frames the vector had before the one at hand.
+	timers   [2][]timer
+	before   int
 	together struct {
 		opsMax, ops int
 		spent       Spent
@@ -134,7 +151,13 @@ func (r *costing) vectors(s *Suite) (list []*conform.Vector, err error) {
 		return list, nil
 	}
 	r.cost.Generated = true
-	text, err := Generate(r.function)
+	return r.generated()
+}
+
+// generated are vectors that are made up, with the timers that the function was seen to
+// set.
+func (r *costing) generated() ([]*conform.Vector, error) {
+	text, err := generate(r.function, slices.Concat(r.timers[0], r.timers[1]))
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +196,7 @@ func (r *costing) play(v *conform.Vector) (err error) {
 	if err != nil {
 		return err
 	}
+	r.before = 0
 	began := r.now()
 	instance, err := r.module.New()
 	if err != nil {
@@ -239,6 +263,9 @@ func (g *costed) Perform(function uint32, frame []byte, owners []conform.Owner) 
 	}
 	if err == nil {
 		g.r.note(&h, frame, isOpening, sample{spent, len(effects)})
+		if h.Ops == 1 && !isOpening {
+			g.r.noteTimers(effects)
+		}
 	}
 	return effects, after, err
 }
@@ -281,6 +308,18 @@ func (r *costing) note(h *abi.Header, frame []byte, isOpening bool, s sample) {
 		t.spent.Fuel += s.spent.Fuel
 		t.spent.Time += s.spent.Time
 	}
+}
+
+// noteTimers keeps the last timers that an op alone in its frame sets.
+func (r *costing) noteTimers(effects []byte) {
+	list := abi.ReadEffects(effects, 1)
+	for e, ok := list.Next(); ok; e, ok = list.Next() {
+		if e.Kind != abi.EffectSetTimer || len(e.Payload) != 8 {
+			continue
+		}
+		r.timers[e.Aux&1] = []timer{{r.before, e.Aux == 1, int64(binary.LittleEndian.Uint64(e.Payload))}}
+	}
+	r.before++
 }
 
 // sum makes the cost of what was noted.

@@ -13,13 +13,21 @@ import (
 // generatedOps is about how many ops a function is asked where nobody has written cases.
 const generatedOps = 256
 
-// Generate writes a cases.txt with one case for a function, whose rows follow from its
-// schemas and its name: the same each time. There are no expectations in it, and neither
-// timers nor merges, which follow from what a function does.
-func Generate(f *abi.Function) (string, error) {
+// timer is one that a function set.
+type timer struct {
+	op         int // which of the ops that were asked, counted from 0
+	processing bool
+	time       int64
+}
+
+// generate writes a cases.txt with one case for a function, whose rows follow from its
+// schemas and its name: the same each time. There are no expectations in it. Timers
+// follow from what a function does: those that it was seen to set, asked the same without
+// them, are called behind the op that sets them.
+func generate(f *abi.Function, timers []timer) (string, error) {
 	seed := fnv.New64a()
 	seed.Write([]byte(f.GetName()))
-	g := &generator{f: f, random: rand.New(rand.NewPCG(seed.Sum64(), 1))}
+	g := &generator{f: f, random: rand.New(rand.NewPCG(seed.Sum64(), 1)), timers: timers}
 	g.line("function %s", f.GetName())
 	g.line("case generated")
 	g.opening()
@@ -42,6 +50,27 @@ type generator struct {
 	text   strings.Builder
 	time   int64
 	err    error
+	ops    int // so far, without those of timers
+	timers []timer
+}
+
+// op writes the line of an op, and those of the timers that it sets.
+func (g *generator) op(format string, args ...any) {
+	g.line(format, args...)
+	words := [2]string{"on-timer event", "on-timer processing"}
+	if g.f.GetRole() == abi.RoleTrigger {
+		words = [2]string{"on-event-time", "on-processing-time"}
+	}
+	for _, t := range g.timers {
+		switch {
+		case t.op != g.ops:
+		case t.processing:
+			g.line("%s @%d", words[1], t.time)
+		default:
+			g.line("%s @%d", words[0], t.time)
+		}
+	}
+	g.ops++
 }
 
 func (g *generator) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
@@ -84,18 +113,21 @@ const generatedKeys = 16
 func (g *generator) slots() {
 	for i := range generatedKeys {
 		if g.f.GetRole() == abi.RoleAggregate {
-			g.line("create %d", i)
+			g.op("create %d", i)
 		} else {
 			g.line("slot %d %s", i, g.row(g.f.GetInput()))
 		}
 	}
 	word := map[string]string{abi.RoleAggregate: "add", abi.RoleReduce: "reduce"}[g.f.GetRole()]
 	for range generatedOps {
-		g.line("%s %d %s", word, g.random.IntN(generatedKeys), g.row(g.f.GetInput()))
+		g.op("%s %d %s", word, g.random.IntN(generatedKeys), g.row(g.f.GetInput()))
 	}
 	if g.f.GetRole() == abi.RoleAggregate {
+		g.op("merge 0 1")
 		for i := range generatedKeys {
-			g.line("result %d => {}", i)
+			if i != 1 { // it was merged, and is gone
+				g.op("result %d => {}", i)
+			}
 		}
 	}
 }
@@ -115,7 +147,7 @@ func (g *generator) windows() {
 			}
 			g.line("%s @%d %s", word, int64(i)*windowMillis+int64(j), g.row(s))
 		}
-		g.line("%s", map[string]string{abi.RoleApply: "on-window", abi.RoleEvictor: "evict before", abi.RoleCoGroup: "on-group"}[g.f.GetRole()])
+		g.op("%s", map[string]string{abi.RoleApply: "on-window", abi.RoleEvictor: "evict before", abi.RoleCoGroup: "on-group"}[g.f.GetRole()])
 	}
 }
 
@@ -125,11 +157,24 @@ func (g *generator) trigger() {
 		start := int64(i) * windowMillis
 		g.line("window %d %d", start, start+windowMillis)
 		for range generatedOps / generatedKeys {
-			g.line("on-element @%d %s", start+g.random.Int64N(windowMillis), g.row(g.f.GetInput()))
+			g.op("on-element @%d %s", start+g.random.Int64N(windowMillis), g.row(g.f.GetInput()))
 		}
-		g.line("on-event-time @%d", start+windowMillis-1)
-		g.line("clear")
+		g.op("on-event-time @%d", start+windowMillis-1)
+		if g.f.GetMerges() && i%2 == 1 {
+			g.merge(start)
+		}
+		g.op("clear")
 	}
+}
+
+// merge has the window take in another one of its key, with one record.
+func (g *generator) merge(start int64) {
+	g.line("window %d %d", start+windowMillis, start+windowMillis+1)
+	g.op("on-element @%d %s", start+windowMillis, g.row(g.f.GetInput()))
+	g.line("merged %d %d", start, start+windowMillis)
+	g.line("merged %d %d", start+windowMillis, start+windowMillis+1)
+	g.line("window %d %d", start, start+windowMillis+1)
+	g.op("on-merge")
 }
 
 // records are asked about one by one.
@@ -137,26 +182,26 @@ func (g *generator) records() {
 	in, second := g.f.GetInput(), g.f.GetSecondInput()
 	if g.f.GetRole() == abi.RoleBroadcastProcess {
 		for range generatedKeys {
-			g.line("on-broadcast @%d %s", g.next(), g.row(second))
+			g.op("on-broadcast @%d %s", g.next(), g.row(second))
 		}
 	}
 	for i := range generatedOps {
 		g.key()
 		switch role := g.f.GetRole(); {
 		case role == abi.RoleAssigner:
-			g.line("assign @%d %s", g.next(), g.row(in))
+			g.op("assign @%d %s", g.next(), g.row(in))
 		case role == abi.RoleJoin:
-			g.line("on-pair @%d %s %s", g.next(), g.row(in), g.row(second))
+			g.op("on-pair @%d %s %s", g.next(), g.row(in), g.row(second))
 		case role == abi.RoleDecode:
-			g.line("decode @%d {\"value\": %s}", g.next(), g.value("value", "BYTES"))
+			g.op("decode @%d {\"value\": %s}", g.next(), g.value("value", "BYTES"))
 		case role == abi.RoleEncode:
-			g.line("encode @%d %s", g.next(), g.row(in))
+			g.op("encode @%d %s", g.next(), g.row(in))
 		case role == abi.RoleEnrich && i%2 == 1:
-			g.line("on-answer @%d %s {\"status\": 200, \"headers\": \"content-type: text/plain\\n\", \"body\": %s}", g.next(), g.row(in), g.value("body", "BYTES"))
+			g.op("on-answer @%d %s {\"status\": 200, \"headers\": \"content-type: text/plain\\n\", \"body\": %s}", g.next(), g.row(in), g.value("body", "BYTES"))
 		case role == abi.RoleCoProcess && i%2 == 1:
-			g.line("on-second @%d %s", g.next(), g.row(second))
+			g.op("on-second @%d %s", g.next(), g.row(second))
 		default:
-			g.line("on-record @%d %s", g.next(), g.row(in))
+			g.op("on-record @%d %s", g.next(), g.row(in))
 		}
 	}
 }

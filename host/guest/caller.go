@@ -157,6 +157,7 @@ type Caller struct {
 	role     Role
 	framed   Framed  // nil: the role is not
 	limited  Limited // nil: the role is not
+	sifting  Sifting // nil: the role is not
 	rules    *rules
 	outputs  []*stream.Checker
 	slots    []*stream.Checker
@@ -188,6 +189,8 @@ type Caller struct {
 	faulty    int     // the op of the frame that is known to be at fault, -1
 	held      []byte  // scratch of withinLimits
 	lengths   []int   // the same: of what slots of the frame hold; -1: not looked at
+
+	probing bool // nothing is to be taken of what the guest answers
 }
 
 // NewCaller makes a caller; Open comes before all else.
@@ -202,6 +205,7 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	c.framed, _ = role.(Framed)
 	c.fueled, _ = instance.(Fueled)
 	c.limited, _ = role.(Limited)
+	c.sifting, _ = role.(Sifting)
 	if !o.Written {
 		c.stride = strideOf(o.Slots)
 	}
@@ -435,32 +439,40 @@ func (c *Caller) run(from, to int) error {
 		return nil
 	}
 	middle, faulty := from+(to-from)/2, c.faulty
-	var large *sandbox.TooLargeError
+	fault, err := c.mend(err)
 	switch {
-	case !c.failed: // it is us who cannot go on
+	case err != nil:
 		return err
-	case errors.As(err, &large):
-		err = fmt.Errorf("one op alone is too large: %w", err)
-	default:
-		if err := c.instance.Rebuild(); err != nil {
-			return fmt.Errorf("after a fault: %w", err)
-		}
-		if faulty >= 0 {
-			// It is known: the ops before it come out alone, then it fails alone.
-			middle = from + max(faulty, 1)
-		}
-	}
-	if to-from == 1 {
-		if w, ok := c.instance.(Watching); ok {
-			w.Faulted(KindOf(err))
+	case to-from == 1:
+		if err := c.blame(from, fault); err != nil {
+			return err
 		}
 		c.performed = to
-		return c.role.Fault(from, err)
+		return nil
+	case faulty >= 0:
+		// It is known: the ops before it come out alone, then it fails alone.
+		middle = from + max(faulty, 1)
 	}
 	if err := c.run(from, middle); err != nil {
 		return err
 	}
 	return c.run(middle, to)
+}
+
+// mend makes the instance usable again after a call that failed, and tells the guest's
+// fault from what happened to us, where we cannot go on.
+func (c *Caller) mend(failed error) (fault, err error) {
+	var large *sandbox.TooLargeError
+	switch {
+	case !c.failed:
+		return nil, failed
+	case errors.As(failed, &large):
+		return fmt.Errorf("one op alone is too large: %w", failed), nil
+	}
+	if err := c.instance.Rebuild(); err != nil {
+		return nil, fmt.Errorf("after a fault: %w", err)
+	}
+	return failed, nil
 }
 
 // isFault tells what the guest did from what happened to us.
@@ -489,11 +501,20 @@ func KindOf(err error) abi.FaultKind {
 
 // call performs ops from..to in one frame.
 func (c *Caller) call(from, to int) error {
+	effects, edited, err := c.pose(from, to)
+	if err != nil {
+		return err
+	}
+	return c.take(effects, edited)
+}
+
+// pose asks about ops from..to in one frame. Nothing is taken of the answer yet.
+func (c *Caller) pose(from, to int) (effects, edited []byte, err error) {
 	f := &c.frame
 	if c.options.Before != nil {
 		if err := c.options.Before(); err != nil {
 			c.failed = false
-			return err
+			return nil, nil, err
 		}
 	}
 	c.failed, c.faulty, c.spent = true, -1, 0
@@ -504,21 +525,20 @@ func (c *Caller) call(from, to int) error {
 	b, pointer, err := c.instance.In(int(f.header.Total))
 	if err != nil {
 		c.failed = isFault(err)
-		return err
+		return nil, nil, err
 	}
 	f.fill(c, b)
 	if c.framed != nil {
 		c.framed.Begin(from, to)
 	}
-	effects, edited, err := c.ask(pointer)
+	effects, edited, err = c.ask(pointer)
 	if c.framed != nil {
-		c.framed.End(err == nil)
+		c.framed.End(err == nil && !c.probing)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		c.failed = false // what the role does with it is not the guest's fault
 	}
-	c.failed = false // what the role does with it is not the guest's fault
-	return c.take(effects, edited)
+	return effects, edited, err
 }
 
 // ask calls the guest, and checks its answer.

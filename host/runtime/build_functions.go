@@ -60,7 +60,8 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
 		}
 		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
-			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement && t.originals != nil {
+			if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
+				x.row = o.rowOfQuestion(len(t.answers) - 1)
 				t.originals.show(x, op)
 			}
 			x.key = o.shownKey.Show(o.keyOfQuestion(len(t.answers) - 1))
@@ -79,12 +80,25 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 // listOf makes contents that are lists. The state is made already.
 func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.WindowFunctions, fn listFunction, sides ...*stream.Schema) (*listed, error) {
 	list := &listed{backend: o.backend, evictor: options.Evictor, fn: fn}
+	if o.faults.out != nil {
+		list.placed = o.faults
+	}
+	if w, ok := fn.(*windowFunction); ok && o.faults.policy != job.Fail {
+		list.sifts, w.takeOut, w.atOnce = w, list.takeOut, list.evictsAfter()
+	}
 	f := fns.Evictor
 	if f == nil {
 		return list, nil
 	}
 	v := &evictor{inputs: functionInputsOf(f, sides...), now: &o.facts.Now, after: options.Evictor.After}
 	v.fault = o.faultOf(f, &v.caller, func(_ int, x *failure) { x.key = o.shownKey.Show(v.key) })
+	v.originals = o.faults.originals(sides...)
+	v.failed = func(n int, err error) error {
+		x := failureIn(f, v.caller, 0, n, err)
+		x.key = o.shownKey.Show(v.key)
+		v.originals.showListed(&x, v.elements[n])
+		return o.faults.take(&x)
+	}
 	list.asked = v
 	var err error
 	v.caller, err = b.caller(f, v)
@@ -101,6 +115,7 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 		withoutTimers: withoutTimers{o.limit},
 		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
 		groups: map[uint32]state.Ref{}, inFrame: map[state.Ref]uint32{}, over: map[uint32]bool{},
+		firings: firings{waiting: map[state.Ref]int{}, originals: o.faults.originals(in...)},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
 	o.outs = append(o.outs, w.outs[1:]...)

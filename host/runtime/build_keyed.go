@@ -135,7 +135,7 @@ func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool,
 	}
 	o.backend = state.NewMemory(b.plan.MaxParallelism, cells...)
 	if o.merges && o.core.Asks() && o.faults.policy != job.Fail {
-		o.phases.rewinds = &rewinds{undoing: undoing{Backend: o.backend, cells: cells}, rows: actsMax}
+		o.phases.rewinds = &rewinds{undoing: undoing{Backend: o.backend, cells: cells}, rows: rowActsMax}
 		o.backend = &o.phases.rewinds.undoing
 	}
 	if o.core.Asks() {

@@ -89,13 +89,19 @@ type listed struct {
 	asked   *evictor        // of an evictor that is a function
 	values  [2]*number      // what a delta evictor compares, by side
 	fn      listFunction
+	sifts   *windowFunction // fn, if records that it fails on are taken out; else nil
+	placed  *faults         // who knows where the record at hand was read; nil: nobody wants to
 
 	elements []listedRow
 	times    []stream.EventTime
 	numbers  []float64
 	keep     []bool
 	buf      []byte
+	place    []byte
 }
+
+// placeBytesMax bounds where a record was read, which is kept with it.
+const placeBytesMax = 1<<16 - 1
 
 // listFunction is what is made of the records of a firing.
 type listFunction interface {
@@ -108,16 +114,23 @@ type listFunction interface {
 
 // listedRow is a record in a list, a view.
 type listedRow struct {
-	row  stream.Row
-	time stream.EventTime
-	side side
+	row   stream.Row
+	time  stream.EventTime
+	side  side
+	place []byte // where it was read, for people; empty: it is not known
 }
 
-// listedHeaderBytes stand before each row: its time, its length and its side.
+// listedHeaderBytes stand before each row: its time, its length, its side, and in three
+// bytes the length of its place, which stands behind the row.
 const listedHeaderBytes = 16
 
 func (c *listed) add(r state.Ref, s side, row stream.Row, t stream.EventTime) error {
-	c.buf = appendListed(c.buf[:0], listedRow{row, t, s})
+	e := listedRow{row: row, time: t, side: s}
+	if c.placed != nil {
+		c.place = c.placed.origin.AppendTo(c.place[:0])
+		e.place = c.place[:min(len(c.place), placeBytesMax)]
+	}
+	c.buf = appendListed(c.buf[:0], e)
 	c.backend.Append(r, contentsCell, c.buf)
 	return nil
 }
@@ -125,13 +138,24 @@ func (c *listed) add(r state.Ref, s side, row stream.Row, t stream.EventTime) er
 func appendListed(b []byte, e listedRow) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.time))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(e.row)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.side))
-	return append(b, e.row...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.side)|uint32(len(e.place))<<8)
+	b = append(b, e.row...)
+	if len(e.place) == 0 {
+		return b
+	}
+	b = append(b, e.place...)
+	return append(b, noColumns[:-len(e.place)&7]...)
 }
 
 func (c *listed) has(r state.Ref) bool { return c.backend.Has(r, contentsCell) }
 
 func (c *listed) fire(r state.Ref, w window.Window) error {
+	if c.sifts != nil {
+		// Records may leave windows by it, so it comes before the list is read.
+		if err := c.sifts.ready(r, w); err != nil {
+			return err
+		}
+	}
 	c.read(r)
 	before := len(c.elements)
 	if c.evictor != nil && !c.evictor.After {
@@ -144,7 +168,10 @@ func (c *listed) fire(r state.Ref, w window.Window) error {
 			return err
 		}
 	}
-	if c.evictor != nil && c.evictor.After {
+	if c.evictsAfter() {
+		if err := c.settle(r); err != nil {
+			return err
+		}
 		if err := c.evict(r, w); err != nil {
 			return err
 		}
@@ -155,16 +182,49 @@ func (c *listed) fire(r state.Ref, w window.Window) error {
 	return nil
 }
 
+func (c *listed) evictsAfter() bool { return c.evictor != nil && c.evictor.After }
+
 func (c *listed) read(r state.Ref) {
 	c.elements = c.elements[:0]
 	for b := c.backend.Value(r, contentsCell); len(b) > 0; {
 		n := listedHeaderBytes + int(binary.LittleEndian.Uint32(b[8:]))
+		end := n + int(binary.LittleEndian.Uint32(b[12:])>>8)
 		c.elements = append(c.elements, listedRow{
-			row:  stream.Row(b[listedHeaderBytes:n:n]),
-			time: stream.EventTime(binary.LittleEndian.Uint64(b)),
-			side: side(b[12]),
+			row:   stream.Row(b[listedHeaderBytes:n:n]),
+			time:  stream.EventTime(binary.LittleEndian.Uint64(b)),
+			side:  side(b[12]),
+			place: b[n:end:end],
 		})
-		b = b[n:]
+		b = b[n+(end-n+7)&^7:]
+	}
+}
+
+// settle has the function asked about what waits of the records at r, which are about to
+// change other than by more of them.
+func (c *listed) settle(r state.Ref) error {
+	if c.sifts == nil {
+		return nil
+	}
+	return c.sifts.settle(r)
+}
+
+// takeOut takes the records of a firing that the function failed on out of the window's,
+// for good; n counts those that it was given, in order.
+func (c *listed) takeOut(r state.Ref, n []int) {
+	if !c.evictsAfter() {
+		c.read(r) // nothing has gone since
+	}
+	kept := c.elements[:0]
+	for i, e := range c.elements {
+		if len(n) > 0 && n[0] == i {
+			n = n[1:]
+			continue
+		}
+		kept = append(kept, e)
+	}
+	c.elements = kept
+	if !c.evictsAfter() {
+		c.writeBack(r) // else fire does
 	}
 }
 
@@ -213,6 +273,9 @@ func (c *listed) writeBack(r state.Ref) {
 }
 
 func (c *listed) merge(into, from state.Ref) error {
+	if err := c.settle(from); err != nil {
+		return err
+	}
 	c.buf = append(c.buf[:0], c.backend.Value(from, contentsCell)...)
 	if len(c.buf) > 0 {
 		c.backend.Append(into, contentsCell, c.buf)
@@ -221,7 +284,13 @@ func (c *listed) merge(into, from state.Ref) error {
 	return nil
 }
 
-func (c *listed) clear(r state.Ref)                   { c.backend.Clear(r, contentsCell) }
+func (c *listed) clear(r state.Ref) {
+	if c.sifts != nil {
+		c.sifts.gone(r)
+	}
+	c.backend.Clear(r, contentsCell)
+}
+
 func (c *listed) retire(r state.Ref, w window.Window) { c.fn.retire(r, w) }
 func (c *listed) pump() bool                          { return c.fn.pump() }
 func (c *listed) watermark(t stream.EventTime)        { c.fn.watermark(t) }

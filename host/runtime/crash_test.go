@@ -488,22 +488,42 @@ func TestCrashAtEachPoint(t *testing.T) {
 	}
 }
 
+// crashThrice ends the job three times within so many operations on the disk, merging
+// files again and again, and has it end; it returns its last life.
+func (w *world) crashThrice(t *testing.T, r *rand.Rand, within int, plan func() *job.Job) *life {
+	t.Helper()
+	next := func() *life {
+		return &life{order: r.Uint64(), every: 2, piece: 2, merge: checkpoint.MergeLimits{DeltasMax: 1}}
+	}
+	for range 3 {
+		p := plan()
+		w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(within))
+		_ = w.live(t, p, next())
+		w.end(r.IntN(2) == 0)
+	}
+	p, last := plan(), next()
+	if err := w.live(t, p, last); err != nil {
+		t.Errorf("after three crashes: %v", err)
+	}
+	return last
+}
+
+// spread plans a job of functions with some parallelism.
+func spread(t *testing.T, r *rand.Rand, text string) *job.Job {
+	t.Helper()
+	plan := parsePlan(t, text, "../../testdata/wasm")
+	plan.Parallelism = 1 + r.IntN(4)
+	return plan
+}
+
 // TestCrashesWithMergedFiles has files merged again and again, and crashes anywhere
 // among that.
 func TestCrashesWithMergedFiles(t *testing.T) {
 	plan, want := crashPlan(t), crashWant()
-	often := checkpoint.MergeLimits{DeltasMax: 1}
 	merged := 0
 	for seed := range uint64(60) {
 		w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 3))
-		for range 3 {
-			w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(600))
-			_ = w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often})
-			w.end(r.IntN(2) == 0)
-		}
-		if err := w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often}); err != nil {
-			t.Errorf("after three crashes: %v", err)
-		}
+		w.crashThrice(t, r, 600, func() *job.Job { return plan })
 		if w.check(t, want); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

@@ -25,6 +25,9 @@ type faults struct {
 
 	computed int           // columns at the end of a record that are no part of it: the key that a function made
 	origin   stream.Origin // of the record at hand, if it is put out when it fails
+	row      int32         // of the record at hand in its batch, from 1
+
+	told map[int32]struct{} // rows that functions failed on
 }
 
 // failure is a record that a function failed on.
@@ -33,12 +36,15 @@ type failure struct {
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
 	shown    string         // for people; "": the row as it is shown
+	within   string         // the window that the record is in, for people; "": it does not matter
 	position string         // where it was read
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
 	fuel     int64  // that the op took, if it ended; 0: it is not known
 	asked    int64  // ops of the function so far; 0: it is not known
+	note     string // what is to be added to the message
+	row      int32  // of a record of the present batch, from 1; 0: it is none
 	err      error
 }
 
@@ -95,8 +101,22 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	return x
 }
 
+// failureIn is the failure of element n of the list of op i of a function.
+func failureIn(f *job.Function, c *guests.Caller, i, n int, err error) failure {
+	x := failureOf(f, c, i, err)
+	schemas := make([]*stream.Schema, len(f.Inputs))
+	for s := range f.Inputs {
+		schemas[s] = f.Inputs[s].Schema
+	}
+	e, row := c.ElementOf(i, n, schemas...)
+	x.within, x.record, x.schema = x.shown, row, schemas[min(int(e.Input), len(schemas)-1)]
+	x.where, x.shown = "the record "+x.schema.Show(row)+" in "+x.within, ""
+	return x
+}
+
 // came says which record is at hand.
 func (f *faults) came(b *stream.Batch, n int) {
+	f.row = int32(n) + 1
 	if f.out != nil {
 		f.origin = b.Origin(n)
 	}
@@ -119,17 +139,50 @@ func (f *faults) take(x *failure) error {
 	if f.policy == job.Fail {
 		return err
 	}
-	f.stats.Faults.Add(1)
 	f.rate.asked(x.asked)
 	if f.rate.fault() {
 		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
+	if f.knows(x.row) {
+		return nil
+	}
+	f.stats.Faults.Add(1)
 	if f.out == nil {
 		f.tell(err)
 		return nil
 	}
 	f.write(x)
 	return nil
+}
+
+// knows tells of a record that another function of the step failed on, or the same for
+// another window, and notes it: it is left out once. For the share of faults each counts.
+func (f *faults) knows(row int32) bool {
+	if row == 0 {
+		return false
+	}
+	if _, known := f.told[row]; known {
+		return true
+	}
+	if f.told == nil {
+		f.told = map[int32]struct{}{}
+	}
+	f.told[row] = struct{}{}
+	return false
+}
+
+// completed says that no function will be asked about the records before this any more.
+func (f *faults) completed() {
+	if len(f.told) > 0 {
+		clear(f.told)
+	}
+}
+
+// leaveOut counts and puts out a record that is left out by a fault which was taken.
+func (f *faults) leaveOut(x *failure) {
+	if f.stats.Faults.Add(1); f.out != nil {
+		f.write(x)
+	}
 }
 
 // write puts a row of job.FailedSchema out.
@@ -149,13 +202,16 @@ func (f *faults) write(x *failure) {
 	bytes(x.record, x.record != nil)
 	if x.shown == "" && x.schema != nil && x.record != nil {
 		x.shown = x.schema.Show(x.record)
+		if x.within != "" {
+			x.shown += " in " + x.within
+		}
 	}
 	text(x.shown)
 	text(x.position)
 	reason, message, backtrace, fuel := describe(x.err)
 	fuel = max(fuel, x.fuel)
 	text(reason)
-	text(message)
+	text(message + x.note)
 	if x.function != nil {
 		text(x.function.Module.Name + "." + x.function.Name)
 	} else {

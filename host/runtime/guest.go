@@ -37,6 +37,7 @@ type guest struct {
 	groupOf   []slotStamp        // by ref
 	stamp     uint32             // of the present groups
 	times     []stream.EventTime // of the records, by op
+	rows      []int32            // of the records in the batch, by op, see failure; empty where the job fails by a fault
 	windows   []window.Window    // of the ops that are results
 	taken     int                // of windows
 	marks     []pendingMark      // what waits behind ops
@@ -89,9 +90,22 @@ func (g *guest) group(r state.Ref, created bool) uint32 {
 	return s.slot
 }
 
+// note notes of an op that is added which record it is about. One of a list is none of
+// the batch.
+func (g *guest) note(t stream.EventTime, row int32) {
+	g.times = append(g.times, t)
+	if g.faults.policy == job.Fail {
+		return
+	}
+	if g.cell == accumulatorCell {
+		row = 0
+	}
+	g.rows = append(g.rows, row)
+}
+
 func (g *guest) create(r state.Ref) error {
 	g.caller.Add(abi.OpCreate, g.group(r, true), guests.NoRow(), nil)
-	g.times = append(g.times, stream.MinTime)
+	g.note(stream.MinTime, 0)
 	return nil
 }
 
@@ -100,7 +114,7 @@ func (g *guest) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 		g.originals.keep(g.caller.Len(), left, row)
 	}
 	g.caller.Add(abi.OpAdd, g.group(r, false), g.caller.Row(g.input, row), nil)
-	g.times = append(g.times, t)
+	g.note(t, g.faults.row)
 	g.dirty = true
 	return g.completeIfDue()
 }
@@ -124,7 +138,7 @@ func (g *guest) merge(into, from state.Ref) error {
 func (g *guest) addMerge(into, from state.Ref, copied bool) {
 	to := g.group(into, false)
 	g.caller.AddMerge(to, g.group(from, false), copied)
-	g.times = append(g.times, stream.MinTime)
+	g.note(stream.MinTime, 0)
 }
 
 // combine gives the guest copies: it may use up what it merges. What is pending is
@@ -151,7 +165,7 @@ func (g *guest) combine(r state.Ref, parts []state.Ref, w window.Window) error {
 
 func (g *guest) result(r state.Ref, w window.Window) error {
 	g.caller.Add(abi.OpResult, g.group(r, false), guests.NoRow(), nil)
-	g.times = append(g.times, stream.EventTime(w.MaxTimestamp()))
+	g.note(stream.EventTime(w.MaxTimestamp()), 0)
 	g.windows = append(g.windows, w)
 	return g.completeIfDue()
 }
@@ -208,7 +222,7 @@ func (g *guest) complete() error {
 	for _, r := range g.discarded {
 		g.backend.Clear(r, g.cell)
 	}
-	g.groups, g.times, g.windows, g.taken = g.groups[:0], g.times[:0], g.windows[:0], 0
+	g.groups, g.times, g.rows, g.windows, g.taken = g.groups[:0], g.times[:0], g.rows[:0], g.windows[:0], 0
 	g.marks, g.discarded, g.dirty, g.kept = g.marks[:0], g.discarded[:0], false, 0
 	if g.stamp++; g.stamp == 0 {
 		clear(g.groupOf) // stamps begin anew
@@ -318,7 +332,9 @@ func (g *guest) Fault(i int, err error) error {
 	x.time, x.key = g.times[i], g.key.Show(g.backend.Key(r))
 	switch kind {
 	case abi.OpAdd:
-		g.watch(i)
+		if g.watch(i); len(g.rows) > 0 {
+			x.row = g.rows[i]
+		}
 		g.originals.show(&x, i)
 	case abi.OpResult:
 		w := showWindow(g.windows[g.taken])

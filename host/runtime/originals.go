@@ -15,14 +15,16 @@ type originals struct {
 	strip   *stream.Projection // leaves the key out that a function computed; nil: there is none
 	list    []original         // of the present frame, and of those before that began further on
 	bytes   []byte
-	scratch bool // records come from a list, and it is not known where they were read
+	scratch bool // records come from a list
 }
 
-// original is a record; its bytes end at end.
+// original is a record; its bytes end at end, and those of its place, if it came from a
+// list that has it, behind them.
 type original struct {
 	op     int
 	side   side
 	end    int
+	place  int
 	origin stream.Origin
 }
 
@@ -55,6 +57,20 @@ func (o *originals) keep(op int, s side, row stream.Row) {
 	if row == nil {
 		return
 	}
+	o.add(op, s, row)
+	if !o.scratch {
+		o.list[len(o.list)-1].origin = o.faults.origin
+	}
+}
+
+// keepListed keeps a record of a list as keep does.
+func (o *originals) keepListed(op int, e listedRow) {
+	o.add(op, e.side, e.row)
+	o.bytes = append(o.bytes, e.place...)
+	o.list[len(o.list)-1].place = len(o.bytes)
+}
+
+func (o *originals) add(op int, s side, row stream.Row) {
 	if n := len(o.list); n > 0 && o.list[n-1].op >= op {
 		o.list, o.bytes = o.list[:0], o.bytes[:0]
 	}
@@ -63,11 +79,7 @@ func (o *originals) keep(op int, s side, row stream.Row) {
 	} else {
 		o.bytes = append(o.bytes, row...)
 	}
-	x := original{op: op, side: s, end: len(o.bytes)}
-	if !o.scratch {
-		x.origin = o.faults.origin
-	}
-	o.list = append(o.list, x)
+	o.list = append(o.list, original{op: op, side: s, end: len(o.bytes), place: len(o.bytes)})
 }
 
 // show puts the record of an op into its failure, if it was kept.
@@ -81,10 +93,21 @@ func (o *originals) show(x *failure, op int) {
 	}
 	from := 0
 	if i > 0 {
-		from = o.list[i-1].end
+		from = o.list[i-1].place
 	}
 	k := &o.list[i]
 	x.record, x.schema, x.position = o.bytes[from:k.end:k.end], o.sides[k.side], k.origin.String()
+	if k.place > k.end {
+		x.position = string(o.bytes[k.end:k.place])
+	}
+}
+
+// showListed puts a record of a list into its failure.
+func (o *originals) showListed(x *failure, e listedRow) {
+	if o != nil {
+		o.keepListed(0, e)
+		o.show(x, 0)
+	}
 }
 
 // showAssigned puts row n of a batch into the failure of an assigner, which is not told

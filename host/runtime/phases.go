@@ -65,8 +65,13 @@ type act struct {
 	window   window.Window
 }
 
-// actsMax is how many acts may wait before the trigger is asked: they are memory.
-const actsMax = 1 << 14
+// How many acts may wait before the trigger is asked. Those of records are few, so that
+// what a run of them takes, in the frame and beside it, stays in the cache with the entries
+// of windows; those of timers are memory.
+const (
+	rowActsMax = 1 << 10
+	actsMax    = 1 << 14
+)
 
 // assignedRows handles rows with the windows that a function gives them, if the trigger
 // is built in: with the windows known, there is no more to ask.
@@ -133,7 +138,7 @@ func (o *windowOperator) phasedRows(s side, b *stream.Batch, from, to int) (int,
 func (o *windowOperator) decide(from, to int) (next int, err error) {
 	p := o.phases
 	if p.assigner != nil {
-		if to, err = p.assign(from, min(to, from+actsMax), o.facts.Now); err != nil {
+		if to, err = p.assign(from, min(to, from+rowActsMax), o.facts.Now); err != nil {
 			return from, err
 		}
 	}
@@ -169,7 +174,7 @@ func (p *phases) assign(from, to int, now window.Now) (int, error) {
 // decideRows decides about rows until one fails, or there are many acts.
 func (o *windowOperator) decideRows(from, to int) (next int, err error) {
 	p := o.phases
-	for next = from; next < to && len(p.acts) < actsMax; next++ {
+	for next = from; next < to && len(p.acts) < rowActsMax; next++ {
 		var given []window.Window
 		if p.assigner != nil {
 			var sound bool

@@ -108,10 +108,9 @@ func (o *processOperator) element(s *processSide, row stream.Row, t stream.Event
 
 // ask adds an op of a key, and has the frame performed if it is full.
 func (o *processOperator) ask(op processOp, row uint32, time int64, domain state.Domain) error {
-	o.context = guests.Context{
-		Time: time, Watermark: int64(o.now), Clock: int64(o.clock),
-		Key: guests.NoRow(), Detail: uint32(domain), Second: guests.NoRow(),
-	}
+	x := &o.context // field by field: a literal is made elsewhere first, and copying it has to wait
+	x.Time, x.Watermark, x.Clock, x.Detail = time, int64(o.now), int64(o.clock), uint32(domain)
+	x.Key, x.Second = guests.NoRow(), guests.NoRow()
 	if o.readsKey {
 		o.context.Key = o.caller.WholeRow(o.backend.Key(op.ref))
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/job"
 )
 
 // processCrashJob has process functions in C with states of all kinds and timers.
@@ -81,19 +81,7 @@ func TestProcessCrashes(t *testing.T) {
 	want, resumed := processCrashWant(), 0
 	for seed := range uint64(30) {
 		w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 5))
-		often := checkpoint.MergeLimits{DeltasMax: 1}
-		for range 3 {
-			plan := parsePlan(t, processCrashJob, "../../testdata/wasm")
-			plan.Parallelism = 1 + r.IntN(4)
-			w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(900))
-			_ = w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often})
-			w.end(r.IntN(2) == 0)
-		}
-		plan := parsePlan(t, processCrashJob, "../../testdata/wasm")
-		plan.Parallelism = 1 + r.IntN(4)
-		if err := w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often}); err != nil {
-			t.Errorf("after three crashes: %v", err)
-		}
+		w.crashThrice(t, r, 900, func() *job.Job { return spread(t, r, processCrashJob) })
 		if w.check(t, want); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

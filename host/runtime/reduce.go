@@ -41,6 +41,7 @@ type reducer struct {
 	ops     int
 	waiting []reducedMark
 	times   []stream.EventTime // by op: the record's, or merged
+	rows    []int32            // by op, as guest has them
 	buf     []byte
 	row     []byte
 	err     error
@@ -120,7 +121,11 @@ func (g *reducer) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 	if g.originals != nil {
 		g.originals.keep(g.caller.Len(), left, row)
 	}
-	g.reduce(r, g.caller.Row(g.input, row), t)
+	record := g.faults.row
+	if g.cell == accumulatorCell {
+		record = 0 // it is from a list
+	}
+	g.reduce(r, g.caller.Row(g.input, row), t, record)
 	return g.completeIfDue()
 }
 
@@ -137,9 +142,12 @@ func (g *reducer) set(r state.Ref, row []byte) {
 // merged stands for the time of what is no record. No window function has it.
 const merged = stream.EventTime(math.MinInt64 + 1)
 
-func (g *reducer) reduce(r state.Ref, row uint32, t stream.EventTime) {
+func (g *reducer) reduce(r state.Ref, row uint32, t stream.EventTime, record int32) {
 	g.caller.Add(abi.OpReduce, uint32(r), row, nil)
 	g.times = append(g.times, t)
+	if g.faults.policy != job.Fail {
+		g.rows = append(g.rows, record)
+	}
 	g.ops++
 	g.use(r, isChanged)
 }
@@ -161,7 +169,7 @@ func (g *reducer) merge(into, from state.Ref) error {
 		}
 		value = g.backend.Value(from, g.cell)
 	}
-	g.reduce(into, g.caller.WholeRow(value), merged)
+	g.reduce(into, g.caller.WholeRow(value), merged, 0)
 	return g.completeIfDue()
 }
 
@@ -255,7 +263,7 @@ func (g *reducer) complete() error {
 		}
 		g.pass(&g.waiting[i])
 	}
-	g.waiting, g.times, g.ops, g.stamp = g.waiting[:0], g.times[:0], 0, g.stamp+1
+	g.waiting, g.times, g.rows, g.ops, g.stamp = g.waiting[:0], g.times[:0], g.rows[:0], 0, g.stamp+1
 	return nil
 }
 
@@ -292,6 +300,9 @@ func (g *reducer) Fault(i int, err error) error {
 	if x.time == merged {
 		x.where = "a merge"
 		return g.faults.fail(&x)
+	}
+	if len(g.rows) > 0 {
+		x.row = g.rows[i]
 	}
 	g.originals.show(&x, i)
 	return g.faults.take(&x)

@@ -47,7 +47,7 @@ func (r *rewinds) stands(t *trigger) bool {
 		return false
 	}
 	if len(r.left) == 0 {
-		r.rows = min(2*r.rows, actsMax)
+		r.rows = min(2*r.rows, rowActsMax)
 	}
 	r.forget()
 	r.on, t.again = false, false
@@ -104,6 +104,14 @@ func (o *windowOperator) keyOfQuestion(n int) stream.Row {
 		return o.backend.Key(a.ref)
 	}
 	return o.key
+}
+
+// rowOfQuestion is the record of a question, see failure.
+func (o *windowOperator) rowOfQuestion(n int) int32 {
+	if a, _ := o.phases.question(n); a != nil {
+		return a.row + 1
+	}
+	return o.faults.row
 }
 
 // question finds the act of a question, and the first question that the same record and

@@ -366,6 +366,7 @@ func (o *windowOperator) complete() (bool, error) {
 		return false, nil
 	}
 	err := o.contents.complete()
+	o.faults.completed()
 	o.known = false
 	o.backend.Release()
 	if o.limit != nil {

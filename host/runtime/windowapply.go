@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"fmt"
+
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/operator/process"
@@ -34,6 +36,8 @@ type windowFunction struct {
 	clears  []int                // ops that are clears
 	cleared int                  // of clears
 	opRefs  []state.Ref          // by clear: the window's entry
+
+	firings
 }
 
 // fire implements listFunction.
@@ -43,6 +47,7 @@ func (f *windowFunction) fire(r state.Ref, w window.Window, rows []listedRow) er
 	for _, e := range rows {
 		f.caller.Element(guests.Element{Time: int64(e.time), Row: f.inputs.element(f.caller, e), Input: uint32(e.side)})
 	}
+	f.fires(len(f.times), r, rows)
 	f.ask(key, group, guests.NoRow(), w)
 	return f.err
 }
@@ -57,7 +62,9 @@ func (f *windowFunction) ask(key stream.Row, group, row uint32, w window.Window)
 	ctx := f.context(key, w)
 	f.add(f.op, group, row, &ctx, stream.EventTime(w.MaxTimestamp()))
 	f.keys = append(f.keys, key)
-	f.performIfDue()
+	if f.takeOut == nil {
+		f.performIfDue()
+	}
 }
 
 func (f *windowFunction) performIfDue() {
@@ -116,10 +123,27 @@ func (f *windowFunction) perform() {
 	f.flush()
 	f.sweep(ops)
 	f.keys = f.keys[:0]
+	f.firings.reset()
 	clear(f.groups)
 	clear(f.inFrame)
 	clear(f.over)
 	f.clears, f.opRefs, f.cleared = f.clears[:0], f.opRefs[:0], 0
+}
+
+// ready has it asked about all that may not wait behind a firing of a window. It is not
+// asked behind each: whether a window goes on is known by the next one.
+func (f *windowFunction) ready(r state.Ref, w window.Window) error {
+	f.performIfDue()
+	f.group(f.backend.Key(r), w)
+	return f.settle(r)
+}
+
+// settle has it asked about what waits of the records at r.
+func (f *windowFunction) settle(r state.Ref) error {
+	if _, waits := f.waiting[r]; waits {
+		f.perform()
+	}
+	return f.err
 }
 
 func (f *windowFunction) complete() error {
@@ -193,16 +217,60 @@ func (f *windowFunction) Take(i int, e abi.Effect) error {
 	return nil
 }
 
-// Fault implements guests.Role.
+// Sifted implements guests.Sifting: a record that it fails on leaves the window.
+func (f *windowFunction) Sifted(i, n int, err error) error {
+	f.pass(i)
+	x := f.failureIn(i, n, err)
+	if l := f.firing(i); l != nil {
+		l.lost = append(l.lost, n)
+		f.originals.show(&x, l.first+n)
+	}
+	return f.faults.take(&x)
+}
+
+// failureIn is the failure of record n of those that an op is about now.
+func (f *windowFunction) failureIn(i, n int, err error) failure {
+	x := failureIn(f.function, f.caller, i, n, err)
+	x.time, x.key = f.times[i], f.shownKey.Show(f.keys[i])
+	return x
+}
+
+// Fault implements guests.Role. A list of which no single record is to blame stays in the
+// window; if that has no records any more, all of them are left out.
 func (f *windowFunction) Fault(i int, err error) error {
-	if err := f.lost(i, f.shownKey.Show(f.keys[i]), err); err != nil {
+	if l := f.firing(i); l != nil && (l.gone || f.atOnce) {
+		f.pass(i)
+		err = f.failedOnAll(i, l, err)
+	} else {
+		err = f.lost(i, f.shownKey.Show(f.keys[i]), err)
+	}
+	if err != nil {
 		return err
 	}
 	return f.Done(i)
 }
 
-// Done takes the states of a window that is over.
+// failedOnAll takes all records of a firing as failed on, but those that are known to be.
+// For the share of faults it is one.
+func (f *windowFunction) failedOnAll(i int, l *firing, err error) error {
+	rest := l.rest()
+	for j, n := range rest {
+		x := f.failureIn(i, j, err)
+		f.originals.show(&x, l.first+n)
+		x.note = fmt.Sprintf(" (no single one of the window's %d records is at fault)", len(rest))
+		if j > 0 {
+			f.faults.leaveOut(&x)
+		} else if err := f.faults.take(&x); err != nil {
+			return err
+		}
+	}
+	l.lost = l.all()
+	return nil
+}
+
+// Done takes the states of a window that is over, and the records that it failed on.
 func (f *windowFunction) Done(i int) error {
+	f.settled(i)
 	if f.cleared < len(f.clears) && f.clears[f.cleared] == i {
 		f.clear(f.opRefs[f.cleared])
 		f.cleared++

@@ -404,6 +404,11 @@ type evictor struct {
 	keep   []bool
 	key    stream.Row // of the window
 	fault  func(op int, err error) error
+
+	elements  []listedRow // that it is asked about
+	lost      []int       // that it failed on
+	originals *originals
+	failed    func(n int, err error) error
 }
 
 // evict appends for each element whether it stays. It is asked at once: what a firing
@@ -416,7 +421,7 @@ func (v *evictor) evict(keep []bool, key stream.Row, w window.Window, elements [
 	if v.after {
 		ctx.Detail = 1
 	}
-	v.keep, v.key = keep, key
+	v.keep, v.key, v.elements, v.lost = keep, key, elements, v.lost[:0]
 	for _, e := range elements {
 		v.keep = append(v.keep, true)
 		v.caller.Element(guests.Element{Time: int64(e.time), Row: v.inputs.element(v.caller, e), Input: uint32(e.side)})
@@ -427,11 +432,23 @@ func (v *evictor) evict(keep []bool, key stream.Row, w window.Window, elements [
 }
 
 func (v *evictor) Take(_ int, e abi.Effect) error {
-	v.keep[e.Aux] = false
+	n := int(e.Aux)
+	for _, lost := range v.lost { // it was asked without them
+		if n >= lost {
+			n++
+		}
+	}
+	v.keep[n] = false
 	return nil
+}
+
+// Sifted implements guests.Sifting: a record that it fails on leaves the window.
+func (v *evictor) Sifted(_, n int, err error) error {
+	v.lost, v.keep[n] = append(v.lost, n), false
+	return v.failed(n, err)
 }
 
 func (v *evictor) Done(int) error { return nil }
 
-// Fault leaves all elements in, unless the step is to fail.
+// Fault leaves all elements in that it does not fail on alone, unless the step is to fail.
 func (v *evictor) Fault(op int, err error) error { return v.fault(op, err) }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wasmstream/wasmstream/host/checkpoint"
+	"github.com/wasmstream/wasmstream/host/job"
 )
 
 // windowStatesJob has functions of windows in C with lists, maps and values of a key and
@@ -74,21 +74,8 @@ func TestWindowStatesCrashes(t *testing.T) {
 	want, resumed := windowStatesWant(), 0
 	for seed := range uint64(20) {
 		w, r := newWorld(seed), rand.New(rand.NewPCG(seed, 6))
-		often := checkpoint.MergeLimits{DeltasMax: 1}
-		for range 3 {
-			plan := parsePlan(t, windowStatesJob, "../../testdata/wasm")
-			plan.Parallelism = 1 + r.IntN(4)
-			w.disk.StopAt(w.disk.Ops() + 1 + r.IntN(900))
-			_ = w.live(t, plan, &life{order: r.Uint64(), every: 2, piece: 2, merge: often})
-			w.end(r.IntN(2) == 0)
-		}
-		plan := parsePlan(t, windowStatesJob, "../../testdata/wasm")
-		plan.Parallelism = 1 + r.IntN(4)
-		last := life{order: r.Uint64(), every: 2, piece: 2, merge: often}
-		if err := w.live(t, plan, &last); err != nil {
-			t.Errorf("after three crashes: %v", err)
-		}
-		checkKept(t, &last, want["recalled"])
+		last := w.crashThrice(t, r, 900, func() *job.Job { return spread(t, r, windowStatesJob) })
+		checkKept(t, last, want["recalled"])
 		if w.check(t, want); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

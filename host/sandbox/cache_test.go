@@ -250,7 +250,8 @@ func TestEngineConfusesTypesBetweenRuntimes(t *testing.T) {
 	}
 }
 
-// The second load must be faster by far; only a module of some size shows it.
+// The second load must cost far less, of the processor's time since the machine may be
+// busy; only a module of some size shows it.
 func TestCacheSavesTime(t *testing.T) {
 	b := goodModule()
 	for range 2000 {
@@ -264,11 +265,11 @@ func TestCacheSavesTime(t *testing.T) {
 	var took [2]time.Duration
 	for n := range took {
 		e := newEngine(t, Options{CacheBytesMin: 1, CacheDir: dir})
-		start := time.Now()
+		start := processorTime(t)
 		if _, err := e.Load(context.Background(), "guest", wasm); err != nil {
 			t.Fatal(err)
 		}
-		took[n] = time.Since(start)
+		took[n] = processorTime(t) - start
 	}
 	t.Logf("%d bytes: compiled in %v, loaded from the cache in %v", len(wasm), took[0], took[1])
 	if took[1] > took[0]/2 {

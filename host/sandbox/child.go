@@ -46,7 +46,7 @@ func (e *DiedError) Error() string { return e.Reason }
 const (
 	childCPU          = 800 * time.Millisecond
 	childCPUPerByte   = 1500 * time.Nanosecond
-	childWallPerCPU   = 8
+	childWallPerCPU   = 60
 	childAddressBytes = 768 << 20
 	childBytesPerByte = 64
 )

@@ -103,43 +103,17 @@ func BenchmarkIntake(b *testing.B) {
 // BenchmarkNeighbour is what a good guest gets done while others run hostile code in the
 // same process, by what it gets done alone. by-processor is the same by the time that the
 // good guest's thread had a processor: what is less in beside/alone alone is waiting, what
-// is less in both is a slower processor: its caches and its memory. The native neighbours
-// are goroutines that copy memory without any guest, for what is left then.
+// is less in both is a slower processor: its caches, its memory, what interrupts it.
 func BenchmarkNeighbour(b *testing.B) {
-	neighbours := map[string]func(testing.TB) func(){
-		"native copies":       func(testing.TB) func() { return nativeCopies(64 << 20) },
-		"native small copies": func(testing.TB) func() { return nativeCopies(8 << 10) },
-		"native loop": func(testing.TB) func() {
-			n := 0
-			return func() {
-				for range 10_000_000 {
-					n = n*3 + 1
-				}
-			}
-		},
-	}
 	for name, hostile := range endless() {
-		neighbours[name] = func(t testing.TB) func() {
-			i := instantiate(t, load(t, Options{}, hostile.bytes()))
+		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
+			i := instantiate(b, load(b, Options{}, hostile.bytes()))
 			i.Ops(1)
-			return func() {
+			benchmarkNeighbour(b, func() {
 				_, _ = i.run(64)
 				_ = i.Rebuild()
-			}
-		}
-	}
-	for name, make := range neighbours {
-		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) { benchmarkNeighbour(b, make(b)) })
-	}
-}
-
-// nativeCopies copies some memory within itself, for some milliseconds.
-func nativeCopies(size int) func() {
-	memory := make([]byte, size)
-	return func() {
-		for range 64 << 20 / size {
-			copy(memory[size/2:], memory[:size/2])
-		}
+			})
+		})
 	}
 }
 

@@ -247,9 +247,10 @@ func TestHostile(t *testing.T) {
 	slowest, largest, count := time.Duration(0), 0, 0
 	for _, h := range hostileModules() {
 		got, took, grew := measureHostile(t, h)
-		if took > hostileTimeMax { // others that use the machine's caches cost time, too
-			again, less, _ := measureHostile(t, h)
-			if took = min(took, less); again != got {
+		// Others that use the machine's caches cost time, and a collection that comes late memory.
+		for attempt := 0; attempt < 4 && (took > hostileTimeMax || grew > hostileBytesMax); attempt++ {
+			again, less, smaller := measureHostile(t, h)
+			if took, grew = min(took, less), min(grew, smaller); again != got {
 				t.Errorf("%s: %s, and then %s", h.name, got, again)
 			}
 		}
@@ -332,7 +333,7 @@ func writeHostile(t *testing.T) {
 	}
 }
 
-func processorTime(t *testing.T) time.Duration {
+func processorTime(t testing.TB) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		t.Fatal(err)

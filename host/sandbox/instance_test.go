@@ -216,7 +216,7 @@ func TestMemoryOfOneInstance(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := m.Instantiate(context.Background(), InstanceOptions{MemoryPagesMax: 1}); err == nil || !strings.Contains(err.Error(), "needs 128 KiB of memory at least, and an instance may have 64: limits: {memory: …}") {
+		if _, err := m.Instantiate(context.Background(), InstanceOptions{MemoryPagesMax: 1}); err == nil || !strings.Contains(err.Error(), "needs 128 KiB of memory at least, and an instance may have 64 KiB: limits: {memory: …}") {
 			t.Errorf("%s, too little to begin: %v", name, err)
 		}
 	}

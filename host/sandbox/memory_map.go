@@ -20,6 +20,7 @@ func allocateMemory(_, most uint64) experimental.LinearMemory {
 	if err != nil {
 		return &heapMemory{} // no address space left: memory that grows by copying still works
 	}
+	preferHugePages(region)
 	return &mappedMemory{region}
 }
 

@@ -56,7 +56,7 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 	}
 	i := &Instance{module: m, options: options.withDefaults(&m.options)}
 	if least, most := m.info.MemoryPagesMin, i.options.MemoryPagesMax; least > most {
-		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d: limits: {memory: …} of the step raises it",
+		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d KiB: limits: {memory: …} of the step raises it",
 			m.name, pageBytes/1024*uint64(least), pageBytes/1024*uint64(most)), m.unuse())
 	}
 	// The caller's context ends here: the engine takes switches from contexts, and
@@ -97,7 +97,7 @@ func (m *Module) Describe(ctx context.Context, options InstanceOptions) ([]byte,
 func (i *Instance) describe() ([]byte, error) {
 	f := i.guest.ExportedFunction(abi.ExportDescribe)
 	if f == nil {
-		return nil, fmt.Errorf("module %q does not export %s: build it with an SDK that does, or give `wasmstream module pack` a manifest file",
+		return nil, fmt.Errorf("module %q does not export %s: build it with an SDK that does, or give `wasmstream module pack` a manifest: --manifest manifest.json",
 			i.module.name, abi.ExportDescribe)
 	}
 	if err := i.enter(f, i.stack[:1], abi.ExportDescribe, noFunction); err != nil {

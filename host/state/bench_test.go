@@ -3,6 +3,7 @@ package state_test
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"time"
 
@@ -208,4 +209,50 @@ func (p *buffers) each(f func(key, value []byte)) {
 			f(parts[0], parts[1])
 		}
 	}
+}
+
+// BenchmarkManyTimers sets timers of 10 thousand keys that wait long, and takes those out
+// that are due: some 37 of a key wait, and 92 are of one time.
+func BenchmarkManyTimers(b *testing.B) {
+	const keys, perTime, wait = 10_000, 92, 4000
+	m, random := state.NewMemory(128, 16), rand.New(rand.NewPCG(1, 2))
+	var refs [keys]state.Ref
+	for i := range refs {
+		w := stream.NewRowWriter(longKey)
+		w.BeginIn(nil, stream.Insert)
+		w.SetInt64(0, int64(i))
+		k := stream.Row(w.Buffer())
+		refs[i] = m.Entry(k.Hash(), k, state.Namespace{})
+		m.Hold(refs[i], 0)
+	}
+	at := int64(0)
+	step := func() {
+		at++
+		for range perTime {
+			m.SetTimer(state.EventTimer, at+wait, refs[random.IntN(keys)])
+		}
+		for {
+			if _, _, ok := m.PopTimer(state.EventTimer, at); !ok {
+				return
+			}
+		}
+	}
+	for range 2 * wait {
+		step()
+	}
+	before := userTime(b)
+	for b.Loop() {
+		step()
+	}
+	b.ReportMetric(float64((userTime(b)-before).Nanoseconds())/float64(b.N)/perTime, "user-ns/timer")
+}
+
+// userTime is the processor time of this process: others on the machine change it less.
+func userTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano())
 }

@@ -366,6 +366,54 @@ func TestDeletedTimersDoNotPileUp(t *testing.T) {
 	}
 }
 
+// TestTimersOnceAfterManyWereDeleted: what is left when the queue was made anew is set
+// already, in both domains, and what was deleted is not.
+func TestTimersOnceAfterManyWereDeleted(t *testing.T) {
+	const keys, times = 5, 2000
+	b := state.NewMemory(128, valueBytes, state.Variable)
+	of := func(k int) state.Ref {
+		row := key(fmt.Sprint("airport ", k))
+		return b.Entry(row.Hash(), row, state.Namespace{})
+	}
+	all := func(f func(state.Domain, int64, state.Ref)) {
+		for at := range int64(times) {
+			for k := range keys {
+				f(state.EventTimer, at, of(k))
+				f(state.ProcTimer, at/2, of(k))
+			}
+		}
+	}
+	all(b.SetTimer)
+	all(func(d state.Domain, at int64, r state.Ref) {
+		if d == state.EventTimer && at%10 != 0 {
+			b.DeleteTimer(d, at, r)
+		}
+	})
+	if n := b.QueueLen(state.EventTimer); n > keys*times/2 {
+		t.Fatalf("the queue was not made anew: it has %d", n)
+	}
+	if n := b.Stats().Timers; n != keys*times/10+keys*times/2 {
+		t.Fatalf("%d timers are left", n)
+	}
+	all(b.SetTimer) // most of them again
+	for d, want := range map[state.Domain]int{state.EventTimer: keys * times, state.ProcTimer: keys * times / 2} {
+		n := 0
+		for last := int64(0); ; n++ {
+			at, _, ok := b.PopTimer(d, times)
+			if !ok {
+				break
+			}
+			if at < last {
+				t.Fatalf("%d after %d", at, last)
+			}
+			last = at
+		}
+		if n != want {
+			t.Errorf("%d timers of domain %d, want %d", n, d, want)
+		}
+	}
+}
+
 // TestSteadyStateAllocatesNothing creates, fires and cleans windows.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	b := state.NewMemory(128, valueBytes, state.Variable)

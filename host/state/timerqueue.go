@@ -11,7 +11,7 @@ type timerQueue struct {
 	chunks  []chunk
 	freeB   uint32 // first free bucket + 1, linked by top; 0: none
 	freeC   uint32 // first free chunk + 1, linked by next
-	recent  uint32 // bucket of the last push
+	recent  uint32 // bucket that was asked for last
 	len     int    // timers
 	stale   int    // at most so many of them are not in the set
 }
@@ -24,9 +24,10 @@ type timeOf struct {
 
 // bucket is the timers of one time.
 type bucket struct {
-	at  int64
-	n   uint32 // 0: it is free
-	top uint32 // its first chunk + 1
+	at     int64
+	n      uint32   // 0: it is free
+	top    uint32   // its first chunk + 1
+	extras timerSet // of Memory.many
 }
 
 // chunk is a part of a bucket. All but the first are full.
@@ -61,13 +62,18 @@ func (q *timerQueue) push(at int64, r Ref) {
 // next is the earliest time; there must be one.
 func (q *timerQueue) next() int64 { return q.heap[0].at }
 
+// top is a timer of the earliest time, the one that pop takes out.
+func (q *timerQueue) top() Ref {
+	b := &q.buckets[q.heap[0].bucket]
+	return q.chunks[b.top-1].refs[(b.n-1)%chunkRefs]
+}
+
 // pop takes a timer of the earliest time out.
-func (q *timerQueue) pop() Ref {
+func (q *timerQueue) pop() {
 	b := &q.buckets[q.heap[0].bucket]
 	q.len--
 	b.n--
 	c := b.top
-	r := q.chunks[c-1].refs[b.n%chunkRefs]
 	if b.n%chunkRefs == 0 {
 		b.top = q.chunks[c-1].next
 		q.chunks[c-1].next, q.freeC = q.freeC, c
@@ -78,7 +84,6 @@ func (q *timerQueue) pop() Ref {
 		q.unlink(b.at)
 		b.top, q.freeB = q.freeB, i+1
 	}
-	return r
 }
 
 // reset forgets everything and keeps the memory.
@@ -87,12 +92,28 @@ func (q *timerQueue) reset() {
 	*q = timerQueue{heap: q.heap[:0], buckets: q.buckets[:0], table: q.table, chunks: q.chunks[:0]}
 }
 
-// bucketOf finds the bucket of a time or makes it.
-func (q *timerQueue) bucketOf(at int64) *bucket {
+// known is the bucket of a time, nil if there is none.
+func (q *timerQueue) known(at int64) *bucket {
 	if int(q.recent) < len(q.buckets) {
 		if b := &q.buckets[q.recent]; b.at == at && b.n > 0 {
 			return b
 		}
+	}
+	if len(q.table) == 0 {
+		return nil
+	}
+	b := q.table[q.find(at)]
+	if b == 0 {
+		return nil
+	}
+	q.recent = b - 1
+	return &q.buckets[q.recent]
+}
+
+// bucketOf finds the bucket of a time or makes it.
+func (q *timerQueue) bucketOf(at int64) *bucket {
+	if b := q.known(at); b != nil {
+		return b
 	}
 	if 2*(len(q.heap)+1) > len(q.table) {
 		q.grow()

@@ -3,9 +3,9 @@ package state
 import "math/bits"
 
 // A timer is in the set if its entry says so: in one of two places of the entry
-// itself (a window has its last moment and its cleanup), or in Memory.many. The
-// queue orders them and may hold more: a timer that was deleted stays in it until
-// it comes up, or until too many such are there (rebuild).
+// itself (a window has its last moment and its cleanup), or in Memory.many, by the
+// bucket of its time in the queue. The queue orders timers and may hold more: one that
+// was deleted stays in it until it comes up, or until too many such are there (rebuild).
 
 // staleMin is the number of deleted timers that are let lie at least.
 const staleMin = 1024
@@ -21,7 +21,7 @@ func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
 		e.inline[free] = at
 		e.used = e.used&^(4<<free) | 1<<free | uint8(d)<<2<<free
 	} else {
-		e.extra = m.many.add(d, at, r, e.extra)
+		e.extra = m.many.add(&m.timers[d].bucketOf(at).extras, d, at, r, e.extra)
 	}
 	e.count++
 	m.timed++
@@ -46,8 +46,10 @@ func (m *Memory) findTimer(d Domain, at int64, r Ref) int {
 		}
 	}
 	if int(e.count) > bits.OnesCount8(e.used&3) {
-		if x := m.many.find(d, at, r); x != 0 {
-			return inMany + int(x) - 1
+		if b := m.timers[d].known(at); b != nil {
+			if x := m.many.find(&b.extras, r); x != 0 {
+				return inMany + int(x) - 1
+			}
 		}
 	}
 	return absent
@@ -61,7 +63,7 @@ func (m *Memory) dropTimer(d Domain, at int64, r Ref) bool {
 	}
 	m.touch(r)
 	if e := &m.entries[r]; where >= inMany {
-		e.extra = m.many.drop(uint32(where-inMany+1), e.extra)
+		e.extra = m.many.drop(&m.timers[d].known(at).extras, uint32(where-inMany+1), e.extra)
 	} else {
 		e.used &^= 5 << where
 	}
@@ -102,9 +104,10 @@ func (m *Memory) DeleteTimer(d Domain, at int64, r Ref) {
 func (m *Memory) PopTimer(d Domain, upTo int64) (int64, Ref, bool) {
 	q := &m.timers[d]
 	for q.len > 0 && q.next() <= upTo {
-		at := q.next()
-		r := q.pop()
-		if m.dropTimer(d, at, r) {
+		at, r := q.next(), q.top()
+		was := m.dropTimer(d, at, r)
+		q.pop() // after that: the bucket goes with its last one
+		if was {
 			return at, r, true
 		}
 		q.stale--
@@ -115,6 +118,9 @@ func (m *Memory) PopTimer(d Domain, upTo int64) (int64, Ref, bool) {
 // rebuild makes the queue of a domain anew from the set.
 func (m *Memory) rebuild(d Domain) {
 	q := &m.timers[d]
+	for _, t := range q.heap {
+		m.many.empty(&q.buckets[t.bucket].extras)
+	}
 	q.reset()
 	for r := range m.entries {
 		m.eachTimer(Ref(r), func(of Domain, at int64) {
@@ -122,5 +128,12 @@ func (m *Memory) rebuild(d Domain) {
 				q.push(at, Ref(r))
 			}
 		})
+		for x := m.entries[r].extra; x != 0; {
+			e := &m.many.extras[x-1]
+			if e.domain == d {
+				m.many.put(&q.bucketOf(e.at).extras, Ref(r), x)
+			}
+			x = e.next
+		}
 	}
 }

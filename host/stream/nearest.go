@@ -1,26 +1,37 @@
 package stream
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Nearest returns the candidate that name is most probably a misspelling of, or
 // "" when none is near. Errors about names use it throughout.
 func Nearest(name string, candidates []string) string {
 	best, least := "", len(name)/3+2
+	lower, table := strings.ToLower(name), rows{}
 	for _, c := range candidates {
 		if max(len(name)-len(c), len(c)-len(name)) >= least {
 			continue // the difference in length alone is too much; a name may be long
 		}
-		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least && d < max(len(name), len(c)) {
+		if d := table.distance(lower, strings.ToLower(c)); d < least && d < max(len(name), len(c)) {
 			best, least = c, d
 		}
 	}
 	return best
 }
 
+// rows are the three rows of the table that distance fills, kept for the next one:
+// who is asked about hostile names must not allocate for each candidate.
+type rows [3][]int
+
 // distance is the optimal string alignment distance: insertions, deletions,
 // substitutions and swaps of neighbours.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+func (r *rows) distance(a, b string) int {
+	for i := range r {
+		r[i] = slices.Grow(r[i][:0], len(b)+1)[:len(b)+1]
+	}
+	before, last, row := r[0], r[1], r[2]
 	for j := range last {
 		last[j] = j
 	}

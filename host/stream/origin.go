@@ -1,6 +1,6 @@
 package stream
 
-import "fmt"
+import "strconv"
 
 // Origin is where a record was read. The zero value: it is not known.
 type Origin struct {
@@ -9,14 +9,21 @@ type Origin struct {
 }
 
 // String is the place for people; empty if it is not known.
-func (o Origin) String() string {
-	switch {
-	case o.Source == "":
-		return ""
-	case o.Split != "":
-		return fmt.Sprintf("source %s, %s, offset %d", o.Source, o.Split, o.Offset)
+func (o Origin) String() string { return string(o.AppendTo(nil)) }
+
+// AppendTo appends the same.
+func (o Origin) AppendTo(dst []byte) []byte {
+	if o.Source == "" {
+		return dst
 	}
-	return fmt.Sprintf("source %s, line %d, byte %d", o.Source, o.Record+1, o.Offset)
+	dst = append(append(dst, "source "...), o.Source...)
+	if o.Split != "" {
+		dst = append(append(append(dst, ", "...), o.Split...), ", offset "...)
+	} else {
+		dst = strconv.AppendInt(append(dst, ", line "...), o.Record+1, 10)
+		dst = append(dst, ", byte "...)
+	}
+	return strconv.AppendInt(dst, o.Offset, 10)
 }
 
 // SetOrigin says where the last row comes from. Rows go without, unless somebody wants

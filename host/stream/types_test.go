@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,10 +162,14 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%.30q: %q, want %q", name, got, want)
 		}
 	}
+	many := slices.Repeat([]string{"tumbling-y"}, 100)
+	if n := testing.AllocsPerRun(10, func() { Nearest("tumblign-x", many) }); n > 10 {
+		t.Fatalf("%v allocations for %d candidates", n, len(many))
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.StringMatching("[a-d]{0,9}").Draw(t, "a"), rapid.StringMatching("[a-d]{0,9}").Draw(t, "b")
-		d := distance(a, b)
-		if d != distance(b, a) || d > max(len(a), len(b)) || d < max(len(a)-len(b), len(b)-len(a)) || d == 0 != (a == b) {
+		d := new(rows).distance(a, b)
+		if d != new(rows).distance(b, a) || d > max(len(a), len(b)) || d < max(len(a)-len(b), len(b)-len(a)) || d == 0 != (a == b) {
 			t.Fatalf("the distance of %q and %q is %d", a, b, d)
 		}
 		if a != "" && Nearest(a, []string{b, a}) != a {

@@ -312,7 +312,7 @@ func killedWhile(t *testing.T, b *broker, call func() error, then ...func()) {
 	select {
 	case err := <-done:
 		must(t, err)
-	case <-time.After(60 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it still waits, although the broker is back")
 	}
 }

@@ -66,15 +66,18 @@ func (b *broker) kill(t testing.TB) {
 // restart starts a broker that was killed on what it left.
 func (b *broker) restart(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	must(t, b.server.Restart(ctx))
 }
 
+// patience is what nothing here needs, even on a machine that is busy.
+const patience = 2 * time.Minute
+
 // eventually asks until it is so.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !so(); {
+	for deadline := time.Now().Add(patience); !so(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}
@@ -218,7 +221,7 @@ func (r *reading) count() (n int) {
 // until reads until so many records were there in all.
 func (r *reading) until(records int) {
 	r.t.Helper()
-	watch := time.AfterFunc(30*time.Second, func() { r.source.Close() })
+	watch := time.AfterFunc(patience, func() { r.source.Close() })
 	defer watch.Stop()
 	for r.count() < records {
 		if err := r.once(); err != nil {
@@ -229,7 +232,7 @@ func (r *reading) until(records int) {
 
 // toEnd reads until the source says that it ends, and returns how.
 func (r *reading) toEnd() error {
-	watch := time.AfterFunc(30*time.Second, func() { r.source.Close() })
+	watch := time.AfterFunc(patience, func() { r.source.Close() })
 	defer watch.Stop()
 	for {
 		if err := r.once(); err != nil {

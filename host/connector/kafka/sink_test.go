@@ -71,7 +71,7 @@ func (b *broker) committed(t testing.TB, topic string) map[string][]string {
 // that was confirmed shows some ms later.
 func wantCommitted(t testing.TB, b *broker, topic string, want ...string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		d := cmp.Diff(want, b.committed(t, topic)[topic+"/0"])
 		if d == "" {
@@ -87,7 +87,7 @@ func wantCommitted(t testing.TB, b *broker, topic string, want ...string) {
 func wantSettled(t testing.TB, b *broker, topic string, want ...string) {
 	t.Helper()
 	admin := kadm.NewClient(b.client(t))
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		ends, err1 := admin.ListEndOffsets(context.Background(), topic)
 		stable, err2 := admin.ListCommittedOffsets(context.Background(), topic)

@@ -36,7 +36,7 @@ const (
 	// lifeMax is below how long the command lives if it is killed at a random time: some checkpoints.
 	lifeMax = 1500 * time.Millisecond
 	// settleMax is how long a job may take, once nothing is killed any more, until all results are there.
-	settleMax = 2 * time.Minute
+	settleMax = 5 * time.Minute
 )
 
 // writeJob writes the job file into a folder.

@@ -49,8 +49,9 @@ func (l Life) String() string {
 	return fmt.Sprintf("%s after %s; to be killed %s", l.End, l.Took.Round(time.Millisecond), l.Fate)
 }
 
-// LifeMax is how long a command may take to reach the point where it is to be killed, or to end if it is not to be.
-const LifeMax = 60 * time.Second
+// LifeMax is how long a command may take to reach the point where it is to be killed, or to end if it is not to be. That
+// can be after its broker has come back, on a machine that much else keeps busy.
+const LifeMax = 5 * time.Minute
 
 // Live runs the command to the end of its life. A broker that is part of its fate is killed by killBroker.
 func (c Command) Live(ctx context.Context, fate Fate, killBroker func() error) (Life, error) {

@@ -112,8 +112,9 @@ func readOutput(ctx context.Context, bootstrap, topic string) ([]Seen, error) {
 	return seen, err
 }
 
-// stableMax is how long a transaction that is decided may stay open for readers.
-const stableMax = 10 * time.Second
+// stableMax is how long a transaction that is decided may stay open for readers: less than brokers take to give up one
+// that nobody decides.
+const stableMax = 2 * time.Minute
 
 // awaitSettled waits until a topic's last stable offset is its end.
 func awaitSettled(ctx context.Context, bootstrap, topic string) error {

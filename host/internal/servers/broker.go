@@ -18,7 +18,7 @@ import (
 
 const (
 	// startMax is how long a broker may take to be ready; 3 to 8 s are usual, after a crash the most.
-	startMax = 60 * time.Second
+	startMax = 3 * time.Minute
 	// stopMax is how long one may take to stop by itself before it is killed.
 	stopMax = 10 * time.Second
 	// lookEvery is the pause between two looks at whether something has come about.
@@ -147,7 +147,7 @@ func (b *Broker) waitReady(ctx context.Context) error {
 
 // answers tells whether a broker answers ApiVersions and knows of itself, which it does when its controller let it in.
 func answers(ctx context.Context, admin *kadm.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	versions, err := admin.ApiVersions(ctx)
 	if err != nil {

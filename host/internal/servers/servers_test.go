@@ -20,7 +20,7 @@ import (
 )
 
 // deadline is what any wait here may take at most.
-const deadline = time.Minute
+const deadline = 3 * time.Minute
 
 func TestABrokerComesBackOnItsData(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())

@@ -84,9 +84,9 @@ static ws_decision again_on_event_time(ws_op *o) {
   if (ws_time(o) == ws_last(o) - before) ws_set_timer(o, WS_EVENT, ws_time(o));
   return WS_CONTINUE;
 }
-static ws_decision again_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
-static void again_clear(ws_op *o) { (void)o; }
-static void again_on_merge(ws_op *o) { (void)o; }
+WS_GO_ON(again, on_processing_time)
+WS_IGNORE(again, clear)
+WS_IGNORE(again, on_merge)
 WS_TRIGGER(again, record)
 
 /* longest: a greedy record makes its key's text as long as it is told. */

@@ -47,7 +47,7 @@ static void recall_apply(ws_op *o, const number *in) {
   ws_set(out, listed, recall_sum(o, RECALL_SUMS, &entries));
   if (sum == -13) WS_FAIL("thirteen");
 }
-static void recall_clear(ws_op *o) { (void)o; }
+WS_IGNORE(recall, clear)
 WS_APPLY(recall, number)
 
 /* lately: of each result of an aggregate what states have whose time to live is 100 ms: the result before it (a value), how
@@ -119,7 +119,7 @@ static ws_decision distinct_on_event_time(ws_op *o) {
   recall_sum(o, DISTINCT_ORDER, &entries);
   return entries > 0 && ws_time(o) == ws_last(o) ? WS_FIRE : WS_CONTINUE;
 }
-static ws_decision distinct_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(distinct, on_processing_time)
 static void distinct_on_merge(ws_op *o) {
   ws_set_timer(o, WS_EVENT, ws_last(o));
   ws_list_merge(o, DISTINCT_ORDER);
@@ -144,15 +144,15 @@ static ws_decision again_on_element(ws_op *o, const number *in) {
   if (ws_get(in, v) & 1) ws_set(ws_replace(o, 0, number), v, ws_get(in, v));
   return found || ws_get(in, v) & 1 ? WS_CONTINUE : WS_FIRE;
 }
-static ws_decision again_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
-static ws_decision again_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(again, on_event_time)
+WS_GO_ON(again, on_processing_time)
 static void again_on_merge(ws_op *o) {
   for (uint32_t w = 0; w < ws_count(o); w++) {
     const number *was = ws_merged(o, w, 0, number);
     if (was) ws_set(ws_replace(o, 0, number), v, ws_get(was, v));
   }
 }
-static void again_clear(ws_op *o) { (void)o; }
+WS_IGNORE(again, clear)
 WS_TRIGGER(again, number)
 
 WS_MODULE(WS_FUNCTION(0, recall) WS_FUNCTION(1, lately) WS_FUNCTION_WITH(2, distinct, width) WS_FUNCTION(3, again))

@@ -22,7 +22,7 @@ static ws_decision at_end_on_element(ws_op *o, const record *in) {
   return WS_CONTINUE;
 }
 static ws_decision at_end_on_event_time(ws_op *o) { return ws_time(o) == ws_last(o) ? WS_FIRE : WS_CONTINUE; }
-static ws_decision at_end_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(at_end, on_processing_time)
 static void at_end_on_merge(ws_op *o) {
   for (uint32_t w = 0; w < ws_count(o); w++) {
     record *seen = ws_edit(o, 0, record);
@@ -63,7 +63,7 @@ static ws_decision counted_on_event_time(ws_op *o) {
   if (ws_time(o) == ws_last(o) - 1) WS_FAIL("no timers");
   return WS_CONTINUE;
 }
-static ws_decision counted_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(counted, on_processing_time)
 static void counted_on_merge(ws_op *o) {
   int64_t sum = 0;
   for (uint32_t w = 0; w < ws_count(o); w++) {
@@ -121,7 +121,7 @@ static void listed_apply(ws_op *o, const record *in) {
   ws_set(out, records, ws_count(o));
   ws_set(out, sum, sum);
 }
-static void listed_clear(ws_op *o) { (void)o; }
+WS_IGNORE(listed, clear)
 WS_APPLY(listed, record)
 
 /* pair: both numbers of a pair. */
@@ -141,8 +141,36 @@ static void running_on_record(ws_op *o, const record *in) {
   record *out = ws_emit(o, 0, record);
   ws_set(out, n, ws_get(seen, n));
 }
-static void running_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(running, on_timer)
 WS_PROCESS(running, record)
 
+/* strict: as listed, and it refuses a sum over 100, whatever it is of. */
+static void strict_apply(ws_op *o, const record *in) {
+  (void)in;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < ws_count(o); i++) {
+    refuse(ws_element_row(o, i, record));
+    sum += ws_get(ws_element_row(o, i, record), n);
+  }
+  if (sum > 100) WS_FAIL("too much");
+  sums *out = ws_emit(o, 0, sums);
+  ws_set(out, records, ws_count(o));
+  ws_set(out, sum, sum);
+}
+static void strict_clear(ws_op *o) { (void)o; }
+WS_APPLY(strict, record)
+
+/* newest: all but the last elements leave. With the size 0 it fails on everything. */
+static int64_t kept;
+static void newest_open(ws_op *o, const width *p) { (void)o; kept = ws_get(p, size); }
+static void newest_evict(ws_op *o) {
+  if (kept == 0) WS_FAIL("always");
+  for (uint32_t i = 0; i < ws_count(o); i++) {
+    refuse(ws_element_row(o, i, record));
+    if (ws_count(o) - i > kept) ws_evict(o, i);
+  }
+}
+WS_EVICTOR(newest)
+
 WS_MODULE(WS_FUNCTION(0, at_end) WS_FUNCTION_WITH(1, counted, width) WS_FUNCTION(2, both) WS_FUNCTION(3, sum) WS_FUNCTION(4, last)
-          WS_FUNCTION(5, listed) WS_FUNCTION(6, pair) WS_FUNCTION(7, running))
+          WS_FUNCTION(5, listed) WS_FUNCTION(6, pair) WS_FUNCTION(7, running) WS_FUNCTION(8, strict) WS_FUNCTION_WITH(9, newest, width))

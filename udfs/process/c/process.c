@@ -118,7 +118,7 @@ static void rates_on_timer(ws_op *o) {
   const number *shared = ws_map_get(o, RATES_SHARED, key, number);
   ledger_tell(o, 3, count ? ws_get(count, n) : 0, shared ? ws_get(shared, n) : 0);
 }
-static void rates_on_key(ws_op *o, const entry *in) { (void)o; (void)in; }
+WS_IGNORE_KEYS(rates, entry)
 WS_BROADCAST_PROCESS(rates, entry, entry)
 
 WS_MODULE(WS_FUNCTION_WITH(0, tick, gaps) WS_FUNCTION_WITH(1, idle, gaps) WS_FUNCTION(2, ledger) WS_FUNCTION(3, rates))

@@ -100,7 +100,7 @@ static void described_apply(ws_op *o, const number *in) {
   ws_set(out, end, ws_end(o));
   ws_set(out, n, ws_get(in, n));
 }
-static void described_clear(ws_op *o) { (void)o; }
+WS_IGNORE(described, clear)
 WS_APPLY(described, number)
 
 /* tumbling: windows of a size. Time before 1970 rounds down, too. */
@@ -133,7 +133,7 @@ static ws_decision every_on_element(ws_op *o, const payment *in) {
   return WS_FIRE;
 }
 static ws_decision every_on_event_time(ws_op *o) { return ws_time(o) == ws_last(o) ? WS_FIRE_AND_PURGE : WS_CONTINUE; }
-static ws_decision every_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(every, on_processing_time)
 static void every_on_merge(ws_op *o) {
   int64_t sum = 0;
   for (uint32_t w = 0; w < ws_count(o); w++) {
@@ -224,7 +224,7 @@ static void latest_on_second(ws_op *o, const payment *in) {
   number *other = ws_edit(o, 0, number);
   ws_set(other, n, ws_get(in, amount));
 }
-static void latest_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(latest, on_timer)
 WS_CO_PROCESS(latest, payment, payment)
 
 /* matched: the two amounts of a pair, null where a side is missing. */

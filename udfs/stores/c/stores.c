@@ -37,7 +37,7 @@ static void tally_on_record(ws_op *o, const payment *in) {
   ws_set(value, n, ws_get(in, amount));
   ws_list_add(o, TALLY_AMOUNTS, value);
 }
-static void tally_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(tally, on_timer)
 WS_PROCESS(tally, payment)
 
 /* rated: amounts times the rate of their user, which comes by broadcast; a rate of 0 takes the rate away and, of every
@@ -66,7 +66,7 @@ static void rated_on_broadcast(ws_op *o, const payment *in) {
   ws_set(rate, n, ws_get(in, amount));
   ws_map_put(o, RATED_RATES, key, rate);
 }
-static void rated_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(rated, on_timer)
 static void rated_on_key(ws_op *o, const payment *in) { (void)in; ws_clear(o, RATED_COUNT); }
 WS_BROADCAST_PROCESS(rated, payment, payment)
 
@@ -96,8 +96,8 @@ static ws_decision varied_on_element(ws_op *o, const payment *in) {
   int third = varied_count(o, varied_key(ws_text(in, user)), 1) == 3;
   return (ws_decision)(again | (third ? WS_PURGE : 0));
 }
-static ws_decision varied_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
-static ws_decision varied_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(varied, on_event_time)
+WS_GO_ON(varied, on_processing_time)
 static void varied_on_merge(ws_op *o) {
   ws_list_merge(o, VARIED_AMOUNTS);
   for (uint32_t w = 0; w < ws_count(o); w++) {
@@ -106,7 +106,7 @@ static void varied_on_merge(ws_op *o) {
     }
   }
 }
-static void varied_clear(ws_op *o) { (void)o; }
+WS_IGNORE(varied, clear)
 WS_TRIGGER(varied, payment)
 
 WS_MODULE(WS_FUNCTION(0, tally) WS_FUNCTION(1, rated) WS_FUNCTION(2, varied))

@@ -12,7 +12,7 @@ static ws_decision at_end_on_element(ws_op *o, const ws_header *in) {
   return WS_CONTINUE;
 }
 static ws_decision at_end_on_event_time(ws_op *o) { return ws_time(o) == ws_last(o) ? WS_FIRE : WS_CONTINUE; }
-static ws_decision at_end_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(at_end, on_processing_time)
 static void at_end_on_merge(ws_op *o) {
   if (ws_last(o) > ws_watermark(o)) ws_set_timer(o, WS_EVENT, ws_last(o));
 }
@@ -30,8 +30,8 @@ static ws_decision counted_on_element(ws_op *o, const ws_header *in) {
   ws_clear(o, 0);
   return WS_FIRE;
 }
-static ws_decision counted_on_event_time(ws_op *o) { (void)o; return WS_CONTINUE; }
-static ws_decision counted_on_processing_time(ws_op *o) { (void)o; return WS_CONTINUE; }
+WS_GO_ON(counted, on_event_time)
+WS_GO_ON(counted, on_processing_time)
 static void counted_on_merge(ws_op *o) {
   int64_t sum = 0;
   for (uint32_t w = 0; w < ws_count(o); w++) {

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,25 +21,39 @@ func cutTime(text string, time *int64) (string, error) {
 		return text, nil
 	}
 	word, rest, _ := strings.Cut(text[1:], " ")
-	_, err := fmt.Sscan(word, time)
-	return rest, err
+	return rest, whole("the time behind @", word, time)
 }
 
-// times reads so many i64 as a payload.
-func times(text string, n int) ([]byte, error) {
-	words := strings.Fields(text)
-	if len(words) != n {
-		return nil, fmt.Errorf("%q: %d numbers are needed", text, n)
+// times reads so many i64 as the payload of an effect.
+func times(effect, text string, n int) (payload []byte, err error) {
+	list := make([]int64, n)
+	all := make([]*int64, n)
+	for i := range list {
+		all[i] = &list[i]
 	}
-	var payload []byte
-	for _, w := range words {
-		v, err := strconv.ParseInt(w, 10, 64)
-		if err != nil {
-			return nil, err
-		}
+	err = whole(effect, text, all...)
+	for _, v := range list {
 		payload = le.AppendUint64(payload, uint64(v))
 	}
-	return payload, nil
+	return payload, err
+}
+
+// whole reads whole numbers, all that there is behind a word.
+func whole(word, text string, to ...*int64) (err error) {
+	words := strings.Fields(text)
+	if len(words) != len(to) {
+		wanted := "a whole number is"
+		if len(to) > 1 {
+			wanted = fmt.Sprintf("%d whole numbers are", len(to))
+		}
+		return fmt.Errorf("%s: %s needed, and there is %q", word, wanted, text)
+	}
+	for i, w := range words {
+		if *to[i], err = strconv.ParseInt(w, 10, 64); err != nil {
+			return fmt.Errorf("%s: %q is no whole number of 64 bits", word, w)
+		}
+	}
+	return nil
 }
 
 // jsonValues splits a line into objects, or - for those that are missing.
@@ -203,46 +219,66 @@ func encodeRow(schema *Schema, text string) ([]byte, error) {
 			return nil, fmt.Errorf("column %s: %w", f.Name, err)
 		}
 	}
-	for name := range values {
-		return nil, fmt.Errorf("row %s: there is no column %q", text, name)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		return nil, fmt.Errorf("row %s: there is no column %q; %s", text, name, columnsOf(schema))
 	}
 	return row, nil
 }
 
+// columnsOf tells which columns there are.
+func columnsOf(schema *Schema) string {
+	return there(schema.fields(), func(f *Field) string { return f.Name })
+}
+
+// shown is a value as the case has it.
+func shown(v any) string {
+	if text, is := v.(string); is {
+		return jsonText(text)
+	}
+	return fmt.Sprint(v)
+}
+
 func encodeField(row []byte, at int, f *Field, v any) ([]byte, error) {
-	text := fmt.Sprint(v)
-	bits, err := uint64(0), error(nil)
+	number, isNumber := v.(json.Number)
+	text, isText := v.(string)
+	bits, fits := uint64(0), isNumber
 	switch f.Type {
 	case "BOOLEAN":
+		_, fits = v.(bool)
 		if v == true {
 			bits = 1
 		}
 	case "INT", "DATE":
-		var x int64
-		x, err = strconv.ParseInt(text, 10, 32)
-		bits = uint64(uint32(x))
+		x, err := strconv.ParseInt(string(number), 10, 32)
+		bits, fits = uint64(uint32(x)), isNumber && err == nil
 	case "BIGINT", "TIMESTAMP(3)":
-		var x int64
-		x, err = strconv.ParseInt(text, 10, 64)
-		bits = uint64(x)
+		x, err := strconv.ParseInt(string(number), 10, 64)
+		bits, fits = uint64(x), isNumber && err == nil
 	case "FLOAT":
-		var x float64
-		x, err = strconv.ParseFloat(text, 32)
-		bits = uint64(math.Float32bits(float32(x)))
+		x, err := strconv.ParseFloat(string(number), 32)
+		bits, fits = uint64(math.Float32bits(float32(x))), isNumber && err == nil
 	case "DOUBLE":
-		var x float64
-		x, err = strconv.ParseFloat(text, 64)
-		bits = math.Float64bits(x)
+		x, err := strconv.ParseFloat(string(number), 64)
+		bits, fits = math.Float64bits(x), isNumber && err == nil
 	case "STRING":
-		return appendValue(row, at, []byte(text)), nil
+		if isText {
+			return appendValue(row, at, []byte(text)), nil
+		}
+		fits = false
 	case "BYTES":
 		b, err := base64.StdEncoding.DecodeString(text)
-		return appendValue(row, at, b), err
+		if isText && err == nil {
+			return appendValue(row, at, b), nil
+		}
+		return row, fmt.Errorf("%s is no BYTES: they are written in base64", shown(v))
 	default:
-		err = fmt.Errorf("cases know no %s", f.Type)
+		return row, fmt.Errorf("cases know no %s", f.Type)
+	}
+	if !fits {
+		return row, fmt.Errorf("%s is no %s", shown(v), f.Type)
 	}
 	le.PutUint64(row[at:], bits)
-	return row, err
+	return row, nil
 }
 
 // appendValue sets a value of variable width.

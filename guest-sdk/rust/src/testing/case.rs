@@ -71,7 +71,10 @@ impl Function {
         }
         match self.named_outputs().iter().position(|o| o.get("name").text() == name) {
             Some(i) => Ok(i as u32 + 1),
-            None => Err(format!("the function has no output {name}")),
+            None => {
+                let names = there(self.named_outputs().iter().map(|o| o.get("name").text()));
+                Err(format!("the function has no output {name}; {names}"))
+            }
         }
     }
 }
@@ -253,6 +256,27 @@ const OPS: &[(&str, u16, usize)] = &[
     ("on-key", raw::OP_ON_KEY, KEYED),
 ];
 
+/// What functions of a role are asked.
+fn ops_of(role: &str) -> &'static [&'static str] {
+    match role {
+        "aggregate" => &["create", "add", "merge", "result"],
+        "reduce" => &["reduce"],
+        "apply" => &["on-window", "clear"],
+        "assigner" => &["assign"],
+        "trigger" => &["on-element", "on-event-time", "on-processing-time", "on-merge", "clear"],
+        "evictor" => &["evict"],
+        "process" => &["on-record", "on-timer"],
+        "co-process" => &["on-record", "on-second", "on-timer"],
+        "broadcast-process" => &["on-record", "on-broadcast", "on-timer", "on-key"],
+        "join" => &["on-pair"],
+        "co-group" => &["on-group"],
+        "enrich" => &["on-record", "on-answer"],
+        "decode" => &["decode"],
+        "encode" => &["encode"],
+        _ => &["on-record"],
+    }
+}
+
 /// Bytes of the kinds of context.
 const RECORD: usize = 24;
 const KEYED: usize = 32;
@@ -299,13 +323,22 @@ struct Reader<'f> {
     now: Setting,
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.trim().parse().map_err(|_| format!("{text} is no number, or none that fits"))
+fn number<T: std::str::FromStr>(word: &str, text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| format!("{word}: {text:?} is no whole number, or none that fits"))
 }
 
-fn two(text: &str) -> Result<[i64; 2], String> {
-    let (a, b) = text.trim().split_once(' ').ok_or_else(|| format!("{text}: two numbers are needed"))?;
-    Ok([number(a)?, number(b)?])
+fn two(word: &str, text: &str) -> Result<[i64; 2], String> {
+    let needed = || format!("{word}: 2 whole numbers are needed, and there is {text:?}");
+    let (a, b) = text.trim().split_once(' ').ok_or_else(needed)?;
+    Ok([number(word, a)?, number(word, b)?])
+}
+
+/// Tells which things of a kind there are, for errors about one that there is not.
+pub(super) fn there<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    match names.collect::<Vec<_>>()[..] {
+        [] => "there are none".to_string(),
+        ref names => format!("there are {}", names.join(", ")),
+    }
 }
 
 /// Cuts @TIME off; without it the time is the least i64.
@@ -314,7 +347,7 @@ fn cut_time(text: &str) -> Result<(i64, &str), String> {
         None => Ok((i64::MIN, text)),
         Some(text) => {
             let (time, rest) = text.split_once(' ').unwrap_or((text, ""));
-            Ok((number(time)?, rest))
+            Ok((number("the time behind @", time)?, rest))
         }
     }
 }
@@ -324,7 +357,10 @@ impl<'f> Reader<'f> {
         match (word, self.function) {
             ("function", _) => {
                 let found = self.functions.iter().position(|f| f.name == rest);
-                self.function = Some(found.ok_or_else(|| format!("no function {rest}"))?);
+                self.function =
+                    Some(found.ok_or_else(|| {
+                        format!("no function {rest}; {}", there(self.functions.iter().map(|f| f.name.as_str())))
+                    })?);
                 self.now = Setting::default();
             }
             (_, None) => return Err(format!("{word} before `function`")),
@@ -369,17 +405,17 @@ impl<'f> Reader<'f> {
             "schema" => {
                 let (output, columns) = rest.split_once(' ').ok_or("`schema` needs an output and columns")?;
                 let payload = Schema::of_line(columns)?.text().into_bytes();
-                let effect = Effect { kind: raw::EFFECT_SCHEMA, aux: number(output)?, payload, text: rest.to_string() };
+                let effect = Effect { kind: raw::EFFECT_SCHEMA, aux: number(word, output)?, payload, text: rest.to_string() };
                 self.case().answers.push(effect);
             }
             "fail" => match self.case().steps.last_mut() {
                 Some(step) => step.fails = Some(rest.to_string()),
                 None => self.case().fails = Some(rest.to_string()),
             },
-            "watermark" => self.now.watermark = number(rest)?,
-            "clock" => self.now.clock = number(rest)?,
-            "window" => self.now.window = two(rest)?,
-            "merged" => self.now.merged.push(two(rest)?),
+            "watermark" => self.now.watermark = number(word, rest)?,
+            "clock" => self.now.clock = number(word, rest)?,
+            "window" => self.now.window = two(word, rest)?,
+            "merged" => self.now.merged.push(two(word, rest)?),
             "key" => {
                 let schema = self.f().schema("key");
                 self.now.key = rest.to_string();
@@ -446,7 +482,12 @@ impl<'f> Reader<'f> {
     }
 
     fn op(&mut self, line: usize, word: &str, rest: &str) -> Result<(), String> {
-        let (_, kind, mut bytes) = *OPS.iter().find(|o| o.0 == word).ok_or_else(|| format!("{word} is no word of cases"))?;
+        let (_, kind, mut bytes) =
+            *OPS.iter().find(|o| o.0 == word).ok_or_else(|| format!("{word} is no word of cases.txt: see udfs/README.md"))?;
+        let ops = ops_of(&self.f().role);
+        if !ops.contains(&word) {
+            return Err(format!("{word} is not asked of {} {}: {} are", self.f().role, self.f().name, ops.join(", ")));
+        }
         if kind == raw::OP_ON_RECORD && self.f().role.ends_with("process") {
             bytes = KEYED;
         }
@@ -575,7 +616,7 @@ impl<'f> Reader<'f> {
             "set-timer" | "delete-timer" => {
                 let (domain, time) = rest.split_once(' ').ok_or("a timer has a domain and a time")?;
                 e.aux = words(DOMAINS, domain)?;
-                e.payload = number::<i64>(time)?.to_le_bytes().to_vec();
+                e.payload = number::<i64>(word, time)?.to_le_bytes().to_vec();
                 if word == "set-timer" {
                     raw::EFFECT_SET_TIMER
                 } else {
@@ -587,15 +628,15 @@ impl<'f> Reader<'f> {
                 raw::EFFECT_DECIDE
             }
             "assign" => {
-                e.payload = two(rest)?.iter().flat_map(|n| n.to_le_bytes()).collect();
+                e.payload = two(word, rest)?.iter().flat_map(|n| n.to_le_bytes()).collect();
                 raw::EFFECT_ASSIGN
             }
             "evict" => {
-                e.aux = number(rest)?;
+                e.aux = number(word, rest)?;
                 raw::EFFECT_EVICT
             }
             "event-time" | "watermark" => {
-                e.payload = number::<i64>(rest)?.to_le_bytes().to_vec();
+                e.payload = number::<i64>(word, rest)?.to_le_bytes().to_vec();
                 if word == "watermark" {
                     raw::EFFECT_WATERMARK
                 } else {
@@ -608,7 +649,11 @@ impl<'f> Reader<'f> {
             }
             "keep" => raw::EFFECT_KEEP,
             "visit-keys" => raw::EFFECT_VISIT_KEYS,
-            _ => return Err(format!("{word} is no effect of cases")),
+            _ => {
+                let effects =
+                    "emit, set-timer, delete-timer, decide, assign, evict, keep, visit-keys, event-time, watermark and request";
+                return Err(format!("{word:?} is no effect: there are {effects}"));
+            }
         };
         Ok(e)
     }
@@ -621,7 +666,9 @@ impl<'f> Reader<'f> {
     fn state(&mut self, line: usize, rest: &str) -> Result<(), String> {
         let (name, mut rest) = rest.split_once(' ').ok_or("`state` needs a name and what it holds, or -")?;
         let states = self.f().states();
-        let index = states.iter().position(|s| s.name == name).ok_or_else(|| format!("the function has no state {name}"))?;
+        let names = || there(states.iter().map(|s| s.name.as_str()));
+        let lacks = || format!("the function has no state {name}; {}", names());
+        let index = states.iter().position(|s| s.name == name).ok_or_else(lacks)?;
         let state = &states[index];
         let of = match (state.in_slot, state.scope.as_str()) {
             (true, _) => Holder::Cell({

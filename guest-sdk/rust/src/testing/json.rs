@@ -12,6 +12,18 @@ pub(super) enum Json {
 }
 
 impl Json {
+    /// A value for messages.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Json::Null => "null".to_string(),
+            Json::Bool(b) => b.to_string(),
+            Json::Number(n) => n.clone(),
+            Json::Text(s) => format!("{s:?}"),
+            Json::List(_) => "a list".to_string(),
+            Json::Object(_) => "an object".to_string(),
+        }
+    }
+
     /// The member of an object; Null if it is not there.
     pub(super) fn get(&self, name: &str) -> &Json {
         match self {

@@ -39,7 +39,7 @@ use crate::guest::{Entry, Guest};
 pub fn run(functions: &'static [Entry], cases: &str) {
     let manifest = json::parse(&manifest(functions)).expect("the manifest is JSON");
     let known = case::Function::all(&manifest);
-    let cases = case::read(cases, &known).unwrap_or_else(|e| panic!("{e}"));
+    let cases = case::read(cases, &known).unwrap_or_else(|e| panic!("the cases: {e}"));
     let mut wrong = Vec::new();
     for case in &cases {
         for most in [usize::MAX, 1] {

@@ -1,5 +1,6 @@
 //! Rows from JSON and to JSON, written apart from the code that they test.
 
+use super::case::there;
 use super::json::{parse, Json};
 
 /// The columns of a row: names and types.
@@ -55,7 +56,7 @@ impl Schema {
             _ => return Err("a row is an object".to_string()),
         };
         if let Some((name, _)) = members.iter().find(|(n, _)| !self.fields.iter().any(|(f, _)| f == n)) {
-            return Err(format!("there is no column {name}"));
+            return Err(format!("there is no column {name:?}; {}", there(self.fields.iter().map(|(f, _)| f.as_str()))));
         }
         let mut row = vec![0; self.fixed_bytes()];
         for (i, (name, kind)) in self.fields.iter().enumerate() {
@@ -105,21 +106,19 @@ impl Schema {
 }
 
 fn encode_field(row: &mut Vec<u8>, at: usize, kind: &str, value: &Json) -> Result<(), String> {
-    fn number<T: std::str::FromStr>(value: &Json) -> Result<T, String> {
-        match value {
-            Json::Number(n) => n.parse().map_err(|_| format!("{n} does not fit")),
-            _ => Err(format!("{value:?} is no number")),
-        }
+    fn number<T: std::str::FromStr>(kind: &str, value: &Json) -> Result<T, String> {
+        let parsed = if let Json::Number(n) = value { n.parse().ok() } else { None };
+        parsed.ok_or_else(|| format!("{} is no {kind}", value.shown()))
     }
     let bits = match (kind, value) {
         ("BOOLEAN", Json::Bool(b)) => *b as u64,
-        ("INT" | "DATE", v) => number::<i32>(v)? as u32 as u64,
-        ("BIGINT" | "TIMESTAMP(3)" | "TIMESTAMP_LTZ(3)", v) => number::<i64>(v)? as u64,
-        ("FLOAT", v) => number::<f32>(v)?.to_bits() as u64,
-        ("DOUBLE", v) => number::<f64>(v)?.to_bits(),
+        ("INT" | "DATE", v) => number::<i32>(kind, v)? as u32 as u64,
+        ("BIGINT" | "TIMESTAMP(3)" | "TIMESTAMP_LTZ(3)", v) => number::<i64>(kind, v)? as u64,
+        ("FLOAT", v) => number::<f32>(kind, v)?.to_bits() as u64,
+        ("DOUBLE", v) => number::<f64>(kind, v)?.to_bits(),
         ("STRING", Json::Text(s)) => return append(row, at, s.as_bytes()),
         ("BYTES", Json::Text(s)) => return append(row, at, &from_base64(s)?),
-        (kind, value) => return Err(format!("no {kind} can be made of {value:?} here")),
+        (kind, value) => return Err(format!("{} is no {kind}", value.shown())),
     };
     row[at..at + 8].copy_from_slice(&bits.to_le_bytes());
     Ok(())

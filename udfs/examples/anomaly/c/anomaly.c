@@ -34,6 +34,6 @@ static void anomaly_on_record(ws_op *o, const input *in) {
   ws_set(s, variance, (1 - share) * (ws_get(s, variance) + share * (difference * difference)));
   ws_set(s, mean, ws_get(s, mean) + share * difference);
 }
-static void anomaly_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(anomaly, on_timer)
 WS_PROCESS(anomaly, input)
 WS_MODULE(WS_FUNCTION_WITH(0, anomaly, parameters))

@@ -49,7 +49,7 @@ static void currency_on_broadcast(ws_op *o, const news *in) {
   ws_set(value, rate, ws_get(in, rate));
   ws_map_put(o, 0, key, value);
 }
-static void currency_on_timer(ws_op *o) { (void)o; }
-static void currency_on_key(ws_op *o, const news *in) { (void)o, (void)in; }
+WS_IGNORE(currency, on_timer)
+WS_IGNORE_KEYS(currency, news)
 WS_BROADCAST_PROCESS(currency, payment, news)
 WS_MODULE(WS_FUNCTION(0, currency))

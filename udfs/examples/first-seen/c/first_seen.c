@@ -12,6 +12,6 @@ static void first_seen_on_record(ws_op *o, const event *in) {
   ws_set_view(out, id, ws_text(in, id));
   ws_set_view(out, payload, ws_text(in, payload));
 }
-static void first_seen_on_timer(ws_op *o) { (void)o; }
+WS_IGNORE(first_seen, on_timer)
 WS_PROCESS(first_seen, event)
 WS_MODULE(WS_FUNCTION(0, first_seen))

@@ -31,6 +31,6 @@ static void visits_apply(ws_op *o, const click *in) {
   ws_set_view(out, first, ws_text(ws_element_row(o, begin, click), page));
   ws_set_view(out, last, ws_text(ws_element_row(o, end, click), page));
 }
-static void visits_clear(ws_op *o) { (void)o; }
+WS_IGNORE(visits, clear)
 WS_APPLY(visits, click)
 WS_MODULE(WS_FUNCTION_WITH(0, visits, parameters))
