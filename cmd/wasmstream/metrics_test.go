@@ -215,7 +215,7 @@ func TestRunFunctionMetrics(t *testing.T) {
 		w := watchRun(t, folder, flags...)
 		input := feed(t, path)
 		of := func(name string) float64 {
-			v, there := w.value("wasmstream_function_"+name, "m.delays", "hourly-delays", "step", "hourly", "aggregate")
+			v, there := w.value("wasmstream_function_"+name, "m.delays", "hourly-delays", "step", "hourly", "aggregate", "0")
 			if !there {
 				t.Fatalf("no %s", name)
 			}
@@ -234,7 +234,7 @@ func TestRunFunctionMetrics(t *testing.T) {
 		if of("instances") != 1 || of("numInstancesRebuilt") != 0 {
 			t.Errorf("%v instances, %v rebuilt", of("instances"), of("numInstancesRebuilt"))
 		}
-		if v, there := w.value("wasmstream_function_numFaults", "trap", "m.delays", "hourly-delays", "step", "hourly", "aggregate"); !there || v != 0 {
+		if v, there := w.value("wasmstream_function_numFaults", "trap", "m.delays", "hourly-delays", "step", "hourly", "aggregate", "0"); !there || v != 0 {
 			t.Errorf("%v traps (there: %v)", v, there)
 		}
 		if err := input.Close(); err != nil {

@@ -19,6 +19,8 @@ var FailedSchema = stream.MustSchema(
 	stream.Field{Name: "key", Type: stream.Type{Kind: stream.String}},       // for people
 	stream.Field{Name: "fuel", Type: stream.Type{Kind: stream.BigInt}},      // that the function used
 	stream.Field{Name: "backtrace", Type: stream.Type{Kind: stream.String}}, // a line for each of the guest's functions, the innermost first
+	stream.Field{Name: "original", Type: stream.Type{Kind: stream.Bytes}},   // what was read at position: the bytes of a line or message
+	stream.Field{Name: "other", Type: stream.Type{Kind: stream.Bytes}},      // of a join, the right row; record is the left one
 )
 
 // faultPolicy reads what becomes of records that a step's functions fail on, once these
@@ -65,10 +67,11 @@ func (p *producer) declareFailed() {
 
 // trace has sources tell where records were read, for the steps that put out what their
 // functions fail on. Records that steps hand on one by one go there with their place.
+// An interval join keeps records without.
 func (b *builder) trace() {
 	seen := map[*producer]bool{}
 	for _, p := range b.order {
-		if p.step != nil && p.step.OnFault == DeadLetter {
+		if p.step != nil && p.step.OnFault == DeadLetter && p.operation != intervalJoinOperation {
 			p.trace(seen)
 		}
 	}
@@ -93,7 +96,7 @@ func (p *producer) trace(seen map[*producer]bool) {
 // handsOn tells of a step that takes each record by itself.
 func (p *producer) handsOn() bool {
 	switch p.operation {
-	case "", mapOperation, filterOperation, flatMapOperation, keyOperation:
+	case "", mapOperation, filterOperation, flatMapOperation, keyOperation, enrichOperation:
 		return true
 	}
 	return false

@@ -18,8 +18,8 @@ type builder struct {
 	config  Config
 	streams map[job.StreamRef][]producer // the tasks that put each stream out
 	drifts  map[string]*driftGroup
-	place   place // that is being built
-	room    *room // of the task that is being built; nil: none
+	place   place // the task that is being built
+	room    *room // of that task; nil: it has none
 }
 
 // producer is one task's output of a stream.
@@ -35,19 +35,16 @@ func (b *builder) build() error {
 		}
 	}
 	for _, s := range b.plan.Sources {
-		b.place = place{SourceTask, s.Name}
 		if err := b.source(s); err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
 		}
 	}
 	for _, s := range b.plan.Steps {
-		b.place = place{StepTask, s.Name}
 		if err := b.step(s); err != nil {
 			return fmt.Errorf("step %s: %w", s.Name, err)
 		}
 	}
 	for _, s := range b.plan.Sinks {
-		b.place = place{SinkTask, s.Name}
 		if err := b.sink(s); err != nil {
 			return fmt.Errorf("sink %s: %w", s.Name, err)
 		}
@@ -123,7 +120,7 @@ func (b *builder) source(s *job.Source) error {
 		head.splitOf("") // is there from the start, and may be idle
 	}
 	head.node = b.job.sched.add("source "+s.Name, 2, head, false)
-	b.job.watch(head.node, watched{kind: SourceTask, name: s.Name, source: stats})
+	b.watch(head.node, watched{place: place{kind: SourceTask, name: s.Name}, source: stats})
 	head.out = b.output(job.StreamRef{Name: s.Name}, head.node)
 	if s.OnError == job.DeadLetter {
 		out := b.output(job.StreamRef{Name: s.Name, Output: failedOutput}, head.node)
@@ -163,6 +160,8 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 		in:  newPipe(func() *chunk { return new(chunk) }),
 		out: newPipe(func() *decoded { return &decoded{batch: new(stream.Batch)} }),
 	}
+	n := b.job.sched.add("decode "+s.Name, 1, t, false)
+	b.watch(n, watched{place: place{kind: DecoderTask, name: s.Name}})
 	if s.Traced {
 		t.traced = s.Name
 	}
@@ -182,8 +181,6 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 	if err := b.stamper(s, t); err != nil {
 		return err
 	}
-	n := b.job.sched.add("decode "+s.Name, 1, t, false)
-	b.job.watch(n, watched{kind: DecoderTask, name: s.Name})
 	t.in.producer, t.in.consumer = reader, n
 	t.out.producer, t.out.consumer = n, head.node
 	read.pipes = append(read.pipes, t.in)
@@ -309,7 +306,7 @@ func (b *builder) step(s *job.Step) error {
 		return b.enrich(s)
 	}
 	t := b.task("step "+s.Name, s.Reads())
-	b.job.watch(t.node, watched{kind: StepTask, name: s.Name})
+	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}})
 	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
@@ -322,7 +319,7 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 		t := b.task("step "+s.Name, s.Reads())
 		stats := &StepStats{}
 		b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-		b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, asks: len(s.Functions) > 0, stateful: true})
+		b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: len(s.Functions) > 0, stateful: true})
 		var waits *room
 		if len(s.Functions) > 0 {
 			waits = b.roomFor(t)
@@ -356,7 +353,7 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 
 func (b *builder) sink(s *job.Sink) error {
 	t := b.task("sink "+s.Name, s.From)
-	b.job.watch(t.node, watched{kind: SinkTask, name: s.Name})
+	b.watch(t.node, watched{place: place{kind: SinkTask, name: s.Name}})
 	stats := &SinkStats{}
 	b.job.stats.sinks[s.Name] = stats
 	stats.Watermark.Store(int64(stream.MinTime))

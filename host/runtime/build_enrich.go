@@ -74,7 +74,7 @@ func (b *builder) enrichTask(s *job.Step, i int, asker connector.Asker) (*operat
 	t := b.task("step "+s.Name, s.Reads())
 	stats := &StepStats{}
 	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-	b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, stateful: true, asks: true})
+	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, stateful: true, asks: true})
 	f := s.Enrich.Function
 	order := enrich.Ordered
 	if s.Enrich.Unordered {

@@ -17,7 +17,7 @@ type deadLetters struct {
 
 // put puts a record out. There is room: the output was passed on before.
 func (l *deadLetters) put(err *RecordError, record []byte) {
-	x := failure{record: record, position: err.position(), time: stream.MinTime, err: err.Err}
+	x := failure{record: record, original: record, position: err.position(), time: stream.MinTime, err: err.Err}
 	var function *FunctionError
 	if errors.As(err.Err, &function) {
 		x.function = function.Function

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -51,7 +52,9 @@ sinks:
 
 // TestDeadLetters: a dead letter is the record as it came to the step, with the columns
 // that the function does not declare, and says where it was read: directly, or through
-// steps that take each record by itself; those of a window's list know it, too. What is to come out was worked out by hand.
+// steps that take each record by itself; then it has the line or message, too. Those of a
+// window's list know their place only. One of a join has both rows. What is to come out was
+// worked out by hand.
 func TestDeadLetters(t *testing.T) {
 	lines := []string{
 		`{"k":"a","n":1,"t":"1970-01-01T00:00:01","user":"ann","amount":2,"more":"one"}`,
@@ -65,26 +68,26 @@ func TestDeadLetters(t *testing.T) {
 	const split = `source in, in-7, offset 103`
 	for _, parallelism := range []int{1, 2} {
 		for _, splits := range []bool{false, true} {
-			position := line
+			position, original := line, lines[3]
 			if splits {
-				position = split
+				position, original = split, lines[3]+"\n" // which is no end of a line there
 			}
 			far := strings.Replace(position, "source in", "source far", 1)
 			inWindow := func(function, key string) string {
-				return fmt.Sprintf("p.%s | %s | %s | %s in the window from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:00.000Z | failed: no thirteen", function, key, far, shown)
+				return fmt.Sprintf("p.%s | %s | %s | %s in the window from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:00.000Z | failed: no thirteen | \"\" | ", function, key, far, shown)
 			}
 			letter := func(function, key, position string) string {
-				return fmt.Sprintf("p.%s | %s | %s | %s | failed: no thirteen", function, key, position, shown)
+				return fmt.Sprintf("p.%s | %s | %s | %s | failed: no thirteen | %q | ", function, key, position, shown, original)
 			}
 			want := []string{
 				letter("at-end", `k "a"`, position), letter("both", `k "a"`, position), letter("sum", `k "a"`, far), letter("last", `key user "ann"`, far),
-				"u.map |  | " + position + " | " + shown + " | bad-answer: op 0, on-record, was answered by emit twice",
+				fmt.Sprintf("u.map |  | %s | %s | bad-answer: op 0, on-record, was answered by emit twice | %q | ", position, shown, original),
 				letter("running", `k "a"`, position), inWindow("strict", `k "a"`), inWindow("newest", `key user "ann"`),
 			}
 			for _, right := range []string{"1 one", "2 two", "13 no", "3 last"} {
 				n, more, _ := strings.Cut(right, " ")
 				second := map[string]string{"1": "01", "2": "02", "13": "03", "3": "04"}[n]
-				want = append(want, fmt.Sprintf(`p.pair | k "a" |  | %s with k "a", n %s, t 1970-01-01T00:00:%s, user "ann", amount 2, more %q | failed: no thirteen`, shown, n, second, more))
+				want = append(want, fmt.Sprintf(`p.pair | k "a" |  | %s with k "a", n %s, t 1970-01-01T00:00:%s, user "ann", amount 2, more %q | failed: no thirteen | "" | %[4]s`, shown, n, second, more))
 			}
 			slices.Sort(want)
 			got := deadLetters(t, strings.Replace(lettersJob, "PARALLELISM", strconv.Itoa(parallelism), 1), lines, splits)
@@ -137,7 +140,7 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 		text, err := strconv.Unquote(quoted)
 		must(t, err)
 		var letter struct {
-			Record                                          []byte
+			Record, Original, Other                         []byte
 			Shown, Position, Reason, Message, Function, Key string
 			Fuel                                            *int64
 		}
@@ -148,10 +151,75 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 		if !strings.Contains(string(letter.Record), "ann") {
 			t.Errorf("the record is not whole: %s", text)
 		}
-		letters = append(letters, strings.Join([]string{letter.Function, letter.Key, letter.Position, letter.Shown, letter.Reason + ": " + letter.Message}, " | "))
+		other := ""
+		for _, more := range []string{"one", "two", "and", "no", "last"} {
+			if strings.Contains(string(letter.Other), more) {
+				other = more
+			}
+		}
+		letters = append(letters, strings.Join([]string{
+			letter.Function, letter.Key, letter.Position, letter.Shown, letter.Reason + ": " + letter.Message, strconv.Quote(string(letter.Original)), other,
+		}, " | "))
 	}
 	slices.Sort(letters)
 	return letters
+}
+
+// TestUndecodable: what a source cannot decode is put out as it was read, a line without its
+// end, a message with all its bytes; what it could not read is NULL.
+func TestUndecodable(t *testing.T) {
+	const text = `
+version: 1
+name: letters
+sources:
+  in: {file: {path: in, format: json}, schema: {n: BIGINT}, on-error: dead-letter}
+sinks:
+  out: {from: in, file: {path: e, format: json}}
+  failed: {from: in.failed, file: {path: f, format: json}}
+`
+	for _, splits := range []bool{false, true} {
+		want := []string{`"{\"n\":}"`, `"{]\r"`, "null"}
+		chunk := linesChunk("{\"n\":}\r\n{\"n\":1}\n{]\r\r\n")
+		if splits {
+			want = []string{`"{\"n\":}\r\n"`, `"{]\r\r\n"`, "null"}
+			chunk.Split, chunk.Offsets = "in-0", []int64{0, 1, 2}
+		}
+		chunk.Fault = errors.New("too long")
+		sinks := map[string]*recordsSink{}
+		sent := false
+		c := with(t, newSource(func(c *connector.Chunk) error {
+			if sent {
+				return io.EOF
+			}
+			*c, sent = chunk, true
+			return nil
+		}), func(name string) connector.Sink {
+			sinks[name] = &recordsSink{}
+			return sinks[name]
+		})
+		j, err := runtime.New(parsePlan(t, text, "../../testdata/wasm"), c)
+		must(t, err)
+		must(t, j.Drive(nil))
+		must(t, j.Close())
+		var got []string
+		for _, quoted := range sinks["failed"].all {
+			text, err := strconv.Unquote(quoted)
+			must(t, err)
+			var letter struct{ Record, Original []byte }
+			must(t, json.Unmarshal([]byte(text), &letter))
+			if string(letter.Record) != string(letter.Original) || (letter.Record == nil) != (letter.Original == nil) {
+				t.Errorf("the original is not the record: %s", text)
+			}
+			if letter.Record == nil {
+				got = append(got, "null")
+			} else {
+				got = append(got, strconv.Quote(string(letter.Record)))
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("splits %t (-want +got):\n%s", splits, d)
+		}
+	}
 }
 
 // TestFaultNamesTheStep: as the job file calls it, also that of a function that computes

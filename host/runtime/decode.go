@@ -50,19 +50,16 @@ type decoded struct {
 type recordFault struct {
 	at       connector.Position
 	err      error
-	from, to int // of decoded.lost, if the record's bytes are wanted and known
+	known    bool // the record's bytes are wanted and known
+	from, to int  // of decoded.lost
 }
 
 // fault notes a record that could not be decoded.
 func (t *decodeTask) fault(d *decoded, record int, at connector.Position, err error) {
-	f := recordFault{at: at, err: err}
+	f := recordFault{at: at, err: err, known: t.keeps}
 	if t.keeps {
-		from := uint32(0)
-		if record > 0 {
-			from = t.chunk.Ends[record-1]
-		}
 		f.from = len(d.lost)
-		d.lost = append(d.lost, withoutLineEnd(t.chunk.Data[from:t.chunk.Ends[record]])...)
+		d.lost = append(d.lost, t.original(record)...)
 		f.to = len(d.lost)
 	}
 	d.faults = append(d.faults, f)
@@ -143,7 +140,7 @@ func (t *decodeTask) decode(d *decoded) error {
 func (t *decodeTask) decodeRecords(d *decoded) {
 	c, b := t.chunk, d.batch
 	for t.record < len(c.Ends) && b.Len() < t.limits.BatchRows && b.Bytes() < t.limits.BatchBytes {
-		from, to := t.bounds()
+		from, to := t.bounds(t.record)
 		rows := b.Len()
 		if err := t.decodeRecord(b, c.Data[from:to]); err != nil {
 			t.fault(d, t.record, t.at, err)
@@ -151,26 +148,36 @@ func (t *decodeTask) decodeRecords(d *decoded) {
 			t.stamper.came(b.Len(), t.record, t.at)
 		}
 		if b.Len() > rows {
-			t.trace(b, t.at)
+			t.trace(b, t.record, t.at)
 		}
 		d.bytes += int64(to - from)
 		t.move(to - from)
 	}
 }
 
-// trace says where the last row comes from, if that is wanted.
-func (t *decodeTask) trace(b *stream.Batch, at connector.Position) {
+// trace says what record the last row comes from, if that is wanted.
+func (t *decodeTask) trace(b *stream.Batch, record int, at connector.Position) {
 	if t.traced != "" {
-		b.SetOrigin(stream.Origin{Source: t.traced, Split: t.chunk.Split, Record: at.Record, Offset: at.Offset})
+		o := stream.Origin{Source: t.traced, Split: t.chunk.Split, Record: at.Record, Offset: at.Offset}
+		b.SetOrigin(o, t.original(record))
 	}
 }
 
-// bounds is where the next record lies in the chunk.
-func (t *decodeTask) bounds() (from, to uint32) {
-	if t.record > 0 {
-		from = t.chunk.Ends[t.record-1]
+// bounds is where a record lies in the chunk.
+func (t *decodeTask) bounds(record int) (from, to uint32) {
+	if record > 0 {
+		from = t.chunk.Ends[record-1]
 	}
-	return from, t.chunk.Ends[t.record]
+	return from, t.chunk.Ends[record]
+}
+
+// original is a record as it was read: a line without its end, or all of a message.
+func (t *decodeTask) original(record int) []byte {
+	from, to := t.bounds(record)
+	if b := t.chunk.Data[from:to]; len(t.chunk.Offsets) > 0 {
+		return b
+	}
+	return withoutLineEnd(t.chunk.Data[from:to])
 }
 
 // move goes on to the record behind the next one, which has so many bytes.

@@ -97,7 +97,7 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	} else {
 		b.AppendProjected(g.rows, e.Payload, stream.MinTime)
 	}
-	g.task.trace(b, g.ops[i].at)
+	g.task.trace(b, record, g.ops[i].at)
 	n := b.Len() - 1
 	at, err := g.time(b.Row(n), g.chunk, record)
 	b.SetTime(n, at)
@@ -129,12 +129,8 @@ func (g *guestDecoder) Fault(i int, err error) error {
 func (t *decodeTask) decodeByGuest(d *decoded) error {
 	c, g, bytes := t.chunk, t.guest, 0
 	for t.record < len(c.Ends) && len(g.ops) < t.limits.BatchRows && bytes < t.limits.BatchBytes && !g.caller.Due() {
-		from, to := t.bounds()
-		value := c.Data[from:to]
-		if len(c.Offsets) == 0 { // it is a line
-			value = withoutLineEnd(value)
-		}
-		g.add(c, t.record, value, t.at)
+		from, to := t.bounds(t.record)
+		g.add(c, t.record, t.original(t.record), t.at)
 		bytes += int(to - from)
 		t.move(to - from)
 	}

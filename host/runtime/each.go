@@ -201,7 +201,7 @@ func (o *each) Fault(i int, err error) error {
 	n := int(o.ops[i])
 	x := failureOf(o.function, o.caller, i, err)
 	x.record, x.schema, x.time = o.batch.Row(n), o.schema, o.batch.Time(n)
-	x.position = o.batch.Origin(n).String()
+	x.position, x.original = o.batch.Origin(n).String(), o.batch.Original(n)
 	return o.faults.take(&x)
 }
 
@@ -210,7 +210,7 @@ func (b *builder) each(s *job.Step) error {
 	t := b.task("step "+s.Name, s.Reads())
 	stats := &StepStats{}
 	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-	b.job.watch(t.node, watched{kind: StepTask, name: s.Name, step: stats, asks: true})
+	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: true})
 	f := s.Each
 	o := &each{
 		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), now: stream.MinTime, clock: b.config.Clock.Now(),

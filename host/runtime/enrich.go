@@ -201,7 +201,10 @@ func (o *enrichOperator) Fault(i int, err error) error {
 
 func (o *enrichOperator) failureOf(r *enrich.Record, err error) failure {
 	x := o.failed
-	x.record, x.time, x.err = r.Row, r.Time, err
+	x.record, x.time, x.err, x.position = r.Row, r.Time, err, r.Origin.String()
+	if len(r.Original) > 0 {
+		x.original = r.Original
+	}
 	x.where = "the record " + x.schema.Show(x.record)
 	return x
 }
@@ -238,7 +241,9 @@ func (o *enrichOperator) rows(_ side, b *stream.Batch, from, to int) (int, error
 		if room, err := o.hasRoom(); err != nil || !room {
 			return i, err
 		}
-		if err := o.add(enrichOp{record: o.queue.Add(b.Row(i), b.Time(i))}); err != nil {
+		r := o.queue.Add(b.Row(i), b.Time(i))
+		r.Origin, r.Original = b.Origin(i), append(r.Original, b.Original(i)...)
+		if err := o.add(enrichOp{record: r}); err != nil {
 			return i, err
 		}
 	}
@@ -277,7 +282,11 @@ func (o *enrichOperator) emit() {
 // leave puts out what a record has led to.
 func (o *enrichOperator) leave(r *enrich.Record) {
 	for _, result := range r.Results {
-		o.outs[result.Output].batch.Append(stream.Row(r.Data[result.From:result.To]), r.Time)
+		to := o.outs[result.Output].batch
+		to.Append(stream.Row(r.Data[result.From:result.To]), r.Time)
+		if r.Origin.Source != "" {
+			to.SetOrigin(r.Origin, r.Original)
+		}
 	}
 	if len(o.failures) == 0 || o.failures[r] == nil {
 		return

@@ -24,7 +24,8 @@ import (
 const enrichManifest = `{"functions": [{"name": "ask", "role": "enrich",
 	"input": {"fields": [{"name": "k", "type": "STRING"}, {"name": "v", "type": "BIGINT"}]},
 	"output": {"fields": [{"name": "k", "type": "STRING"}, {"name": "v", "type": "BIGINT"}]},
-	"namedOutputs": [{"name": "unknown", "schema": {"fields": [{"name": "v", "type": "BIGINT"}, {"name": "error", "type": "STRING"}]}}]}]}`
+	"namedOutputs": [{"name": "unknown", "schema": {"fields": [{"name": "v", "type": "BIGINT"}, {"name": "error", "type": "STRING"}]}}]},
+	{"name": "none", "role": "filter", "input": {"fields": [{"name": "v", "type": "BIGINT"}]}}]}`
 
 var (
 	enrichRow     = stream.MustSchema(stream.Field{Name: "k", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "v", Type: stream.Type{Kind: stream.BigInt}})
@@ -160,7 +161,7 @@ func (e *enriched) start() {
 	c := runtime.Config{
 		Clock: &manualClock{}, Scripted: true, Checkpoints: e.store.config(e.t), Collect: e.collect,
 		Guest: func(*job.Function) (runtime.Guest, error) {
-			e.guest = &guesttest.Instance{Functions: []guesttest.Function{askGuest}}
+			e.guest = &guesttest.Instance{Functions: []guesttest.Function{askGuest, noGuest}}
 			e.tasks = append(e.tasks, e.guest)
 			return e.guest, nil
 		},
@@ -198,6 +199,10 @@ func (e *enriched) collect(sink string, r stream.Row, at stream.EventTime) {
 		k, v := enrichRow.Column(0), enrichRow.Column(1)
 		row := stream.Row(record.Bytes(r))
 		text = fmt.Sprintf("failed %s %d", k.Bytes(row), v.Int64(row))
+		if at := job.FailedSchema.Column(job.FailedSchema.Index("position")); !at.IsNull(r) {
+			original := job.FailedSchema.Column(job.FailedSchema.Index("original"))
+			text += fmt.Sprintf(", read at %s: %s", at.Bytes(r), original.Bytes(r))
+		}
 	case "out":
 		k, v := enrichRow.Column(0), enrichRow.Column(1)
 		text = fmt.Sprintf("%s %d @%s", k.Bytes(r), v.Int64(r), at)
@@ -222,6 +227,9 @@ func (e *enriched) put(batch *stream.Batch, key string, v int64) {
 	w.SetBytes(0, []byte(key))
 	w.SetInt64(1, v)
 	w.End(stream.EventTime(v))
+	if e.plan.Sources[0].Traced {
+		batch.SetOrigin(stream.Origin{Source: "in", Record: v, Offset: 10 * v}, []byte(key+" as it was"))
+	}
 }
 
 func (e *enriched) mark(kind stream.MarkKind, value int64) {
@@ -508,43 +516,6 @@ func TestEnrichFaults(t *testing.T) {
 		t.Errorf("%v; where: %s", err, failed.Where)
 	}
 	e.stop()
-}
-
-// TestEnrichDeadLetters: what the function fails on leaves in its turn, once, though the
-// job is restarted while it waits.
-func TestEnrichDeadLetters(t *testing.T) {
-	for _, order := range []string{"ordered", "unordered"} {
-		text := strings.Replace(fmt.Sprintf(enrichJob, order, 10), "from: in\n", "from: in\n    on-fault: dead-letter\n", 1)
-		e := &enriched{t: t, plan: enrichPlan(t, text+"  failed: {from: told.failed, test: {}}\n"), store: newKept()}
-		e.start()
-		e.send(0, 1, 2, 3)
-		e.mark(stream.MarkWatermark, 3)
-		e.drive()
-		bad := &connector.Answer{Status: 200, Body: []byte("bad")}
-		e.asker.held[2].done(bad)
-		e.drive()
-		e.checkpoint()
-		e.stop()
-		if order == "unordered" {
-			if d := cmp.Diff([]string{"failed k2 2"}, e.rows()); d != "" {
-				t.Errorf("unordered, before the restart (-want +got):\n%s", d)
-			}
-		}
-		e.start()
-		for len(e.asker.held) > 0 {
-			if h := e.asker.held[0]; numberOf(h.request.URL) != "2" {
-				e.asker.answer(0)
-				continue
-			}
-			e.asker.held[0].done(bad)
-			e.asker.held = e.asker.held[1:]
-		}
-		e.drive()
-		if d := cmp.Diff([]string{"failed k2 2", "k0 0 @0", "k1 1 @1", "k3 3 @3"}, sorted(e.rows())); d != "" {
-			t.Errorf("%s (-want +got):\n%s", order, d)
-		}
-		e.stop()
-	}
 }
 
 // TestEnrichFaultRate: a function that fails on everything ends the job.

@@ -25,6 +25,7 @@ type faults struct {
 
 	computed int           // columns at the end of a record that are no part of it: the key that a function made
 	origin   stream.Origin // of the record at hand, if it is put out when it fails
+	original []byte        // that it was made of
 	row      int32         // of the record at hand in its batch, from 1
 
 	told map[int32]struct{} // rows that functions failed on
@@ -35,6 +36,8 @@ type failure struct {
 	function *job.Function
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
+	other    []byte         // of a pair, the right row; nil: there is none
+	original []byte         // what was read at position; nil: it is not known
 	shown    string         // for people; "": the row as it is shown
 	within   string         // the window that the record is in, for people; "": it does not matter
 	position string         // where it was read
@@ -118,7 +121,7 @@ func failureIn(f *job.Function, c *guests.Caller, i, n int, err error) failure {
 func (f *faults) came(b *stream.Batch, n int) {
 	f.row = int32(n) + 1
 	if f.out != nil {
-		f.origin = b.Origin(n)
+		f.origin, f.original = b.Origin(n), b.Original(n)
 	}
 }
 
@@ -225,6 +228,8 @@ func (f *faults) write(x *failure) {
 		bytes(nil, false)
 	}
 	text(strings.Join(backtrace, "\n"))
+	bytes(x.original, x.original != nil)
+	bytes(x.other, x.other != nil)
 	w.End(x.time)
 }
 

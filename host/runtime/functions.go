@@ -9,14 +9,14 @@ import (
 	"github.com/wasmstream/wasmstream/host/job"
 )
 
-// FunctionMetrics are those of one function of a source, a step or a sink, of all its
-// instances together.
+// FunctionMetrics are those of one function of a task.
 type FunctionMetrics struct {
 	Kind      TaskKind
 	Name      string // of the source, step or sink
+	Task      int    // its number among those of that kind and name
 	Function  string // module.function
 	Role      string
-	Instances int // one of each task that asks it
+	Instances int // one for each use that the task has for it
 	// Calls carry ops, several at a time. Those that are asked again after a fault count
 	// again. Fuel is what calls have spent, without starts.
 	Calls, Ops, Fuel int64
@@ -30,16 +30,10 @@ type FunctionMetrics struct {
 // faultKinds is behind the last kind of fault.
 const faultKinds = abi.FaultReentered + 1
 
-// place is a source, a step or a sink.
-type place struct {
-	kind TaskKind
-	name string
-}
-
 // functionMeter is what is counted of one instance of a function. Only its task writes;
 // anybody may read.
 type functionMeter struct {
-	of                 place
+	of                 place // the task that asks it
 	function           *job.Function
 	calls, ops, fuel   atomic.Int64
 	rebuilt, mostBytes atomic.Int64
@@ -134,8 +128,8 @@ func (g *meteredGuest) Faulted(kind abi.FaultKind) {
 	}
 }
 
-// functionMetrics adds up what the instances of each function have counted, in the order
-// in which the plan has the functions.
+// functionMetrics adds up what the instances of each function of a task have counted, in
+// the order in which the plan has the functions.
 func (j *Job) functionMetrics() (all []FunctionMetrics) {
 	type function struct {
 		place
@@ -149,7 +143,7 @@ func (j *Job) functionMetrics() (all []FunctionMetrics) {
 			i = len(all)
 			at[key] = i
 			all = append(all, FunctionMetrics{
-				Kind: m.of.kind, Name: m.of.name, Function: m.function.Module.Name + "." + m.function.Name, Role: m.function.Role,
+				Kind: m.of.kind, Name: m.of.name, Task: m.of.task, Function: m.function.Module.Name + "." + m.function.Name, Role: m.function.Role,
 			})
 		}
 		all[i].add(m)

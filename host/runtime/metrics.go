@@ -93,11 +93,17 @@ func (j *Job) askerMetrics() (all []AskerMetrics) {
 	return all
 }
 
+// place is a task: the source, step or sink, and its number among those of that kind and
+// name.
+type place struct {
+	kind TaskKind
+	name string
+	task int
+}
+
 // watched is a task with what it counts.
 type watched struct {
-	kind     TaskKind
-	name     string
-	task     int
+	place
 	meter    *meter
 	source   *SourceStats // nil: it is no source
 	step     *StepStats   // nil: it has none
@@ -105,15 +111,16 @@ type watched struct {
 	stateful bool
 }
 
-// watch makes a node's counters known.
-func (j *Job) watch(n *node, w watched) {
+// watch makes the counters of a task known. The functions that are made next are its.
+func (b *builder) watch(n *node, w watched) {
 	w.meter = n.meter
-	for _, o := range j.watched {
+	for _, o := range b.job.watched {
 		if o.kind == w.kind && o.name == w.name {
 			w.task++
 		}
 	}
-	j.watched = append(j.watched, &w)
+	b.job.watched = append(b.job.watched, &w)
+	b.place = w.place
 }
 
 // Metrics may be asked for at any time, from any goroutine.

@@ -18,14 +18,13 @@ type originals struct {
 	scratch bool // records come from a list
 }
 
-// original is a record; its bytes end at end, and those of its place, if it came from a
-// list that has it, behind them.
+// original is a record; its bytes end at end. Behind them are those of its place, if it came
+// from a list that has it, up to place, and of what it was made of, up to read.
 type original struct {
-	op     int
-	side   side
-	end    int
-	place  int
-	origin stream.Origin
+	op               int
+	side             side
+	end, place, read int
+	origin           stream.Origin
 }
 
 // originals are kept of a step's records, if they are wanted.
@@ -51,15 +50,14 @@ func columnsBefore(n int) []int {
 	return columns
 }
 
-// keep keeps the record of an op that is added next. One that is not behind the last
-// one begins a new frame.
+// keep keeps the record of an op that is added next; nil: it has none, which is noted, lest
+// it be given that of an op before. One that is not behind the last one begins a new frame.
 func (o *originals) keep(op int, s side, row stream.Row) {
-	if row == nil {
-		return
-	}
 	o.add(op, s, row)
-	if !o.scratch {
-		o.list[len(o.list)-1].origin = o.faults.origin
+	if x := &o.list[len(o.list)-1]; !o.scratch {
+		x.origin = o.faults.origin
+		o.bytes = append(o.bytes, o.faults.original...)
+		x.read = len(o.bytes)
 	}
 }
 
@@ -67,19 +65,21 @@ func (o *originals) keep(op int, s side, row stream.Row) {
 func (o *originals) keepListed(op int, e listedRow) {
 	o.add(op, e.side, e.row)
 	o.bytes = append(o.bytes, e.place...)
-	o.list[len(o.list)-1].place = len(o.bytes)
+	x := &o.list[len(o.list)-1]
+	x.place, x.read = len(o.bytes), len(o.bytes)
 }
 
 func (o *originals) add(op int, s side, row stream.Row) {
 	if n := len(o.list); n > 0 && o.list[n-1].op >= op {
 		o.list, o.bytes = o.list[:0], o.bytes[:0]
 	}
-	if o.strip != nil {
+	if o.strip != nil && row != nil {
 		o.bytes = o.strip.AppendTo(o.bytes, row, row.Change())
 	} else {
 		o.bytes = append(o.bytes, row...)
 	}
-	o.list = append(o.list, original{op: op, side: s, end: len(o.bytes), place: len(o.bytes)})
+	end := len(o.bytes)
+	o.list = append(o.list, original{op: op, side: s, end: end, place: end, read: end})
 }
 
 // show puts the record of an op into its failure, if it was kept.
@@ -93,12 +93,18 @@ func (o *originals) show(x *failure, op int) {
 	}
 	from := 0
 	if i > 0 {
-		from = o.list[i-1].place
+		from = o.list[i-1].read
 	}
 	k := &o.list[i]
+	if k.end == from { // no row is empty
+		return
+	}
 	x.record, x.schema, x.position = o.bytes[from:k.end:k.end], o.sides[k.side], k.origin.String()
 	if k.place > k.end {
 		x.position = string(o.bytes[k.end:k.place])
+	}
+	if k.read > k.place {
+		x.original = o.bytes[k.place:k.read:k.read]
 	}
 }
 

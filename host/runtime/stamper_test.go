@@ -104,7 +104,7 @@ func TestTimesByFunctions(t *testing.T) {
 			check("late", `{"text":null,"v":2}`, `{"text":null,"v":20}`, `{"text":null,"v":29}`)
 			failed := sinks["failed"].all
 			for i, want := range [][]string{
-				{`"position":"line 2, byte 8"`, `"reason":"failed"`, `"message":"-1 is before time"`, `"function":"m.when"`, `"record":"eyJ2IjotMX0="`},
+				{`"position":"line 2, byte 8"`, `"reason":"failed"`, `"message":"-1 is before time"`, `"function":"m.when"`, `"record":"eyJ2IjotMX0="`, `"original":"eyJ2IjotMX0="`},
 				{`"position":"line 4, byte 25"`, `"reason":"undecodable"`, `"function":null`, `"record":"eyJ2Ijp9"`},
 				{`"position":"line 7, byte 49"`, `"reason":"undecodable"`, `"message":"the function says the least`, `"record":"eyJ2IjoxM30="`},
 			} {
@@ -116,6 +116,16 @@ func TestTimesByFunctions(t *testing.T) {
 				if !ok {
 					t.Errorf("batch %d: dead letters %q, of which one has %q (%d)", batch, failed, want, i)
 				}
+			}
+			var asking []int
+			for _, f := range j.Metrics().Functions {
+				if f.Kind != runtime.DecoderTask || f.Name != "in" || f.Instances != 1 {
+					t.Errorf("a function of %s %s has %d instances", f.Kind, f.Name, f.Instances)
+				}
+				asking = append(asking, f.Task)
+			}
+			if d := cmp.Diff([]int{0, 1, 2}[:decoders], asking); d != "" {
+				t.Errorf("%d decoders, those that ask (-want +got):\n%s", decoders, d)
 			}
 			if n := j.Progress().Skipped; n != 3 {
 				t.Errorf("%d skipped, want 3", n)

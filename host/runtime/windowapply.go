@@ -328,8 +328,7 @@ func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
 	}
 }
 
-// Fault implements guests.Role. A dead letter is the left row, or the right one if there
-// is none; both are shown.
+// Fault implements guests.Role. A dead letter has both rows, or the one that there is.
 func (p *pairs) Fault(i int, err error) error {
 	p.pass(i)
 	x := failureOf(p.function, p.caller, i, err)
@@ -340,11 +339,12 @@ func (p *pairs) Fault(i int, err error) error {
 			p.originals[s].show(&sides[s], i)
 		}
 		x.shown = showSide(&sides[left]) + " with " + showSide(&sides[right])
-		from, key := &sides[left], p.key
-		if from.record == nil {
-			from, key = &sides[right], p.alt
+		row, key := sides[left].record, p.key
+		if row == nil {
+			row, key = sides[right].record, p.alt
 		}
-		x.record, x.schema, x.key = from.record, from.schema, p.shownKey.Show(key.AppendTo(nil, from.record, stream.Insert))
+		x.key = p.shownKey.Show(key.AppendTo(nil, row, stream.Insert))
+		x.record, x.schema, x.other = sides[left].record, sides[left].schema, sides[right].record
 	}
 	return p.faults.take(&x)
 }

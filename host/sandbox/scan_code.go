@@ -1,6 +1,10 @@
 package sandbox
 
-import "github.com/wasmstream/wasmstream/host/sandbox/opcode"
+import (
+	"math"
+
+	"github.com/wasmstream/wasmstream/host/sandbox/opcode"
+)
 
 // Limits on code, from what the engine's compiler takes its time for: measured, a
 // function at one of them takes it a second at most. Go's compiler comes nearest:
@@ -112,7 +116,7 @@ const branchPairsPerBlock = 400
 
 // branchCrowds counts pairs of branches that go to one label.
 type branchCrowds struct {
-	labels [nestingMax + 1]uint32 // branches to each open block
+	labels [nestingMax + 1]uint16 // branches to each open block, as far as they can be counted
 	open   int
 	sum    int
 }
@@ -130,7 +134,7 @@ func (b *branchCrowds) step(i *opcode.Instruction) {
 	case opcode.Br, opcode.BrIf:
 		if at := b.open - 1 - int(i.Index); at >= 0 {
 			b.sum += 2 * int(b.labels[at])
-			b.labels[at]++
+			b.labels[at] += min(1, math.MaxUint16-b.labels[at])
 		}
 	}
 }

@@ -72,16 +72,16 @@ var (
 	checkInterval = jobGauge("checkpointInterval", "How often a checkpoint is started, in ms.")
 )
 
-// The metrics of functions: those of modules, by the source, step or sink that asks them.
+// The metrics of functions: those of modules, by the task that asks them.
 var (
-	functionCounter, functionGauge = families("function", jobLabel, "kind", "name", "function", "role")
-	faultCounter, _                = families("function", jobLabel, "kind", "name", "function", "role", "fault")
+	functionCounter, functionGauge = families("function", jobLabel, "kind", "name", "subtask_index", "function", "role")
+	faultCounter, _                = families("function", jobLabel, "kind", "name", "subtask_index", "function", "role", "fault")
 
 	functionCalls     = functionCounter("numCalls", "Calls into instances of the function; each carries many ops.")
 	functionOps       = functionCounter("numOps", "What the function was asked, such as about a record or a timer; what is asked again after a fault counts again.")
 	functionFuel      = functionCounter("fuel", "Units of fuel that calls have spent, each about one instruction.")
 	functionRebuilt   = functionCounter("numInstancesRebuilt", "Instances that were thrown away after a fault and made anew.")
-	functionInstances = functionGauge("instances", "Instances of the function, one of each task that asks it.")
+	functionInstances = functionGauge("instances", "Instances of the function that the task has.")
 	functionMemory    = functionGauge("peakMemoryBytes", "The most memory that one instance has taken.")
 	faultsByKind      = faultCounter("numFaults", "Ops that the function failed on, by kind of fault.")
 )
@@ -206,7 +206,7 @@ func (e *emitter) task(t *runtime.TaskMetrics, of perSecond) {
 }
 
 func (e *emitter) function(f *runtime.FunctionMetrics) {
-	of := []string{string(f.Kind), f.Name, f.Function, f.Role}
+	of := []string{string(f.Kind), f.Name, strconv.Itoa(f.Task), f.Function, f.Role}
 	put := func(to family, value int64) { e.put(to, float64(value), of...) }
 	put(functionCalls, f.Calls)
 	put(functionOps, f.Ops)

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/wasmstream/wasmstream/abi"
@@ -14,6 +15,7 @@ import (
 const asks = `
 version: 1
 name: counts
+parallelism: 2
 modules: {m: {file: m.wasm}}
 sources:
   in:
@@ -24,7 +26,7 @@ sources:
     watermark: {max-out-of-orderness: 0s, emit: on-event, idle-timeout: 1s}
 steps:
   short: {from: in, filter: {wasm: m.short}, on-fault: skip}
-  told: {from: short, enrich: {wasm: m.ask, http: {allow: ["https://s.example/*"]}}}
+  told: {from: short, key-by: [k], enrich: {wasm: m.ask, http: {allow: ["https://s.example/*"]}}}
   counted: {from: short, key-by: [k], window: {tumbling: {size: 1s}}, aggregate: {n: count}}
 sinks:
   out: {from: counted, file: {path: out, format: json}}
@@ -100,31 +102,36 @@ func (asker) Stats() connector.AskerStats {
 	}
 }
 
-// of names a metric of one of the functions.
-func of(name, step, function, role string) string {
-	return "wasmstream_function_" + name + `{function="m.` + function + `",kind="step",name="` + step + `",role="` + role + `"}`
+// of names a metric of one of the functions, of the step's first task.
+func of(name, step, function, role string) string { return ofTask(0, name, step, function, role) }
+
+func ofTask(task int, name, step, function, role string) string {
+	return fmt.Sprintf(`wasmstream_function_%s{function="m.%s",kind="step",name=%q,role=%q,subtask_index="%d"}`, name, function, step, role, task)
 }
 
 func fault(kind string) string {
-	return `wasmstream_function_numFaults{fault="` + kind + `",function="m.short",kind="step",name="short",role="filter"}`
+	return `wasmstream_function_numFaults{fault="` + kind + `",function="m.short",kind="step",name="short",role="filter",subtask_index="0"}`
 }
 
-// TestFunctions: what the filter is asked and what it costs is told by its step. How many
-// records a frame has is not for the test to say, so some is known only in relation.
+// TestFunctions: what the filter is asked and what it costs is told by its step, and of the
+// enrichment by each of its two tasks, which have a key each. How many records a frame has is not for the test to say, so some is known only in relation.
 func TestFunctions(t *testing.T) {
 	b := start(t)
 	close(b.topic.open)
 	b.run(b.newJob(asks))
-	b.topic.chunks <- "p-0 " + record("a", 1000) + record("bad", 1000) + record("b", 1000)
+	b.topic.chunks <- "p-0 " + record("a", 1000) + record("bad", 1000) + record("c", 1000)
 	got := b.until("all are there", func(s samples) bool {
-		return s[of("numOps", "told", "ask", "enrich")] == 4
+		return s[ofTask(0, "numOps", "told", "ask", "enrich")] == 2 && s[ofTask(1, "numOps", "told", "ask", "enrich")] == 2
 	})
 	b.check(got, samples{
 		fault("failed"): 1, fault("trap"): 0, fault("out-of-fuel"): 0, fault("reentered"): 0,
 		task("numFunctionFaults", "step", "short"):           1,
 		of("instances", "short", "short", "filter"):          1,
 		of("peakMemoryBytes", "short", "short", "filter"):    memoryBytes,
-		of("fuel", "told", "ask", "enrich"):                  40,
+		of("instances", "told", "ask", "enrich"):             1,
+		ofTask(1, "instances", "told", "ask", "enrich"):      1,
+		of("fuel", "told", "ask", "enrich"):                  20,
+		ofTask(1, "fuel", "told", "ask", "enrich"):           20,
 		of("numInstancesRebuilt", "told", "ask", "enrich"):   0,
 		`wasmstream_enrich_numRequests{name="told"}`:         11,
 		`wasmstream_enrich_numShared{name="told"}`:           12,

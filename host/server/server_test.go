@@ -226,8 +226,38 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
+var (
+	promQuery  = regexp.MustCompile("(?s)```promql\n(.*?)```")
+	promMetric = regexp.MustCompile(`\bwasmstream_\w+`)
+	promLabels = regexp.MustCompile(`\b(?:by|on|ignoring|without) ?\(([^)]*)\)|\{([^}]*)\}`)
+	promLabel  = regexp.MustCompile(`\b([a-z_]+) *(?:[=!]|,|$)`)
+)
+
+// checkQueries looks at the labels in a page's queries.
+func checkQueries(t *testing.T, page string, labels map[string]string) {
+	t.Helper()
+	seen := 0
+	for _, query := range promQuery.FindAllStringSubmatch(page, -1) {
+		known := ""
+		for _, metric := range promMetric.FindAllString(query[1], -1) {
+			known += "," + labels[metric]
+		}
+		for _, list := range promLabels.FindAllStringSubmatch(query[1], -1) {
+			for _, label := range promLabel.FindAllStringSubmatch(list[1]+list[2], -1) {
+				seen++
+				if !regexp.MustCompile(`\b` + label[1] + "=").MatchString(known) {
+					t.Errorf("the page asks by the label %s, and no metric there has it:\n%s", label[1], query[1])
+				}
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d labels in queries", seen)
+	}
+}
+
 // TestPage: every metric that the page names is served, and every one that is served is
-// on the page.
+// on the page. Queries use labels that a metric of theirs has.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
@@ -236,11 +266,12 @@ func TestPage(t *testing.T) {
 	b := start(t)
 	close(b.topic.open)
 	b.run(b.newJob(asks))
-	served := map[string]bool{}
+	served, labels := map[string]bool{}, map[string]string{}
 	for name := range b.until("both splits are known", func(s samples) bool { return s[lag("p-1", false)] != 0 }) {
-		name, _, _ = strings.Cut(name, "{")
-		served[name] = true
+		name, with, _ := strings.Cut(name, "{")
+		served[name], labels[name] = true, "job_name="+with
 	}
+	checkQueries(t, string(page), labels)
 	named := map[string]bool{}
 	for _, name := range regexp.MustCompile(`\b(wasmstream|process|go)_[A-Za-z_]*[A-Za-z]\b`).FindAllString(string(page), -1) {
 		named[name] = true

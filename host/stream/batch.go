@@ -28,14 +28,15 @@ type Batch struct {
 	starts []uint32 // of each row, and the end of the last: one more than there are rows
 	data   []byte
 
-	origins []Origin // of the first rows; most batches have none
+	origins   []rowOrigin // of the first rows; most batches have none
+	originals []byte      // that they were read from
 }
 
 // Len is the number of rows.
 func (b *Batch) Len() int { return len(b.times) }
 
-// Bytes is the number of bytes that the rows take.
-func (b *Batch) Bytes() int { return len(b.data) }
+// Bytes is the number of bytes that the rows take, and what they were read from.
+func (b *Batch) Bytes() int { return len(b.data) + len(b.originals) }
 
 // IsEmpty tells whether there is neither a row nor a mark.
 func (b *Batch) IsEmpty() bool { return len(b.times) == 0 && len(b.Marks) == 0 }
@@ -54,7 +55,8 @@ func (b *Batch) SetTime(i int, t EventTime) { b.times[i] = t }
 
 // Reset empties the batch and keeps its buffers.
 func (b *Batch) Reset() {
-	b.Marks, b.times, b.data, b.origins = b.Marks[:0], b.times[:0], b.data[:0], b.origins[:0]
+	b.Marks, b.times, b.data = b.Marks[:0], b.times[:0], b.data[:0]
+	b.origins, b.originals = b.origins[:0], b.originals[:0]
 	b.starts = append(b.starts[:0], 0)
 }
 
@@ -62,7 +64,8 @@ func (b *Batch) Reset() {
 // row n.
 func (b *Batch) Truncate(n int) {
 	b.data = b.data[:b.starts[n]]
-	b.starts, b.times, b.origins = b.starts[:n+1], b.times[:n], b.origins[:min(n, len(b.origins))]
+	b.starts, b.times = b.starts[:n+1], b.times[:n]
+	b.cutOrigins(n)
 }
 
 // Keep takes out the rows that are not to be kept. There are no marks yet.
@@ -83,7 +86,8 @@ func (b *Batch) Keep(keeps func(i int) bool) {
 	}
 	if b.Len() > 0 {
 		b.starts[n] = end
-		b.data, b.starts, b.times, b.origins = b.data[:end], b.starts[:n+1], b.times[:n], b.origins[:min(n, len(b.origins))]
+		b.data, b.starts, b.times = b.data[:end], b.starts[:n+1], b.times[:n]
+		b.cutOrigins(n)
 	}
 }
 
@@ -94,6 +98,7 @@ func (b *Batch) CopyFrom(o *Batch) {
 	b.starts = append(b.starts[:0], o.starts...)
 	b.data = append(b.data[:0], o.data...)
 	b.origins = append(b.origins[:0], o.origins...)
+	b.originals = append(b.originals[:0], o.originals...)
 }
 
 // Append copies a row to the end.

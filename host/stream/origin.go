@@ -26,13 +26,27 @@ func (o Origin) AppendTo(dst []byte) []byte {
 	return strconv.AppendInt(dst, o.Offset, 10)
 }
 
-// SetOrigin says where the last row comes from. Rows go without, unless somebody wants
-// to know: it is 48 bytes for each.
-func (b *Batch) SetOrigin(o Origin) {
+// rowOrigin is where a row was read, and what: a part of the batch's originals.
+type rowOrigin struct {
+	Origin
+	from, to uint32
+}
+
+// SetOrigin says where the last row comes from, and what was read there; it copies that.
+// Rows go without, unless somebody wants to know: it is 56 bytes for each, and the bytes
+// of each record, which follow each other in the batch and count among its bytes. Rows
+// that were made of one record share them if they follow each other.
+func (b *Batch) SetOrigin(o Origin, original []byte) {
 	for len(b.origins) < b.Len()-1 {
-		b.origins = append(b.origins, Origin{})
+		b.origins = append(b.origins, rowOrigin{})
 	}
-	b.origins = append(b.origins, o)
+	if n := len(b.origins); n > 0 && b.origins[n-1].Origin == o {
+		b.origins = append(b.origins, b.origins[n-1])
+		return
+	}
+	from := uint32(len(b.originals))
+	b.originals = append(b.originals, original...)
+	b.origins = append(b.origins, rowOrigin{o, from, uint32(len(b.originals))})
 }
 
 // Origin is where row i comes from.
@@ -40,12 +54,34 @@ func (b *Batch) Origin(i int) Origin {
 	if i >= len(b.origins) {
 		return Origin{}
 	}
-	return b.origins[i]
+	return b.origins[i].Origin
+}
+
+// Original is what row i was made of, as it was read: a view into the batch; nil if it is
+// not known, or empty.
+func (b *Batch) Original(i int) []byte {
+	if i >= len(b.origins) || b.origins[i].from == b.origins[i].to {
+		return nil
+	}
+	at := &b.origins[i]
+	return b.originals[at.from:at.to:at.to]
+}
+
+// cutOrigins leaves those of the first n rows.
+func (b *Batch) cutOrigins(n int) {
+	if n >= len(b.origins) {
+		return
+	}
+	end := uint32(0)
+	if n > 0 {
+		end = b.origins[n-1].to // none before it ends further on
+	}
+	b.origins, b.originals = b.origins[:n], b.originals[:end]
 }
 
 // CopyOrigin says that the last row comes from where row i of another batch does.
 func (b *Batch) CopyOrigin(of *Batch, i int) {
 	if len(of.origins) > 0 {
-		b.SetOrigin(of.Origin(i))
+		b.SetOrigin(of.Origin(i), of.Original(i))
 	}
 }

@@ -33,6 +33,9 @@ type Record struct {
 	Number int64
 	Row    []byte
 	Time   stream.EventTime
+	// Origin is where it was read, and Original what; not known unless the caller says so.
+	Origin   stream.Origin
+	Original []byte
 	// Data and Results are the rows that it leads to.
 	Data    []byte
 	Results []Result
@@ -133,9 +136,12 @@ func (q *Queue) free() *Record {
 	}
 	r := q.spare[n-1]
 	q.spare = q.spare[:n-1]
-	*r = Record{Row: r.Row[:0], Data: r.Data[:0], Results: r.Results[:0]}
+	*r = Record{Row: r.Row[:0], Original: r.Original[:0], Data: r.Data[:0], Results: r.Results[:0]}
 	if cap(r.Row) > recordBytesKept {
 		r.Row = nil
+	}
+	if cap(r.Original) > recordBytesKept {
+		r.Original = nil
 	}
 	if cap(r.Data) > recordBytesKept {
 		r.Data, r.Results = nil, nil

@@ -1,0 +1,92 @@
+package runtime_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/guest/guesttest"
+	"github.com/wasmstream/wasmstream/host/job"
+	"github.com/wasmstream/wasmstream/host/runtime"
+	"github.com/wasmstream/wasmstream/host/stream"
+)
+
+const pairManifest = `{"functions": [{"name": "pair", "role": "join",
+	"input": {"fields": [{"name": "v", "type": "BIGINT"}]}, "secondInput": {"fields": [{"name": "v", "type": "BIGINT"}]},
+	"output": {"fields": [{"name": "v", "type": "BIGINT"}]}}]}`
+
+const pairJob = `
+version: 1
+name: pairs
+modules: {m: {file: m.wasm}}
+sources:
+  l: {test: {}, schema: {k: STRING, v: BIGINT}}
+  r: {test: {}, schema: {k: STRING, v: BIGINT}}
+steps:
+  pairs:
+    interval-join: {left: l, right: r, left-key: [k], right-key: [k], lower: 0ms, upper: 5ms, type: full, join: {wasm: m.pair}}
+    on-fault: dead-letter
+sinks:
+  failed: {from: pairs.failed, test: {}}
+`
+
+// TestDeadPairs: a dead letter of an outer join has the left row in record and the right
+// one in other, also where it is alone.
+func TestDeadPairs(t *testing.T) {
+	plan, err := job.Parse([]byte(pairJob), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
+		return abi.ParseManifestJSON([]byte(pairManifest))
+	}})
+	must(t, err)
+	var got []string
+	side := func(letter stream.Row, column string) string {
+		c := job.FailedSchema.Column(job.FailedSchema.Index(column))
+		if c.IsNull(letter) {
+			return "none"
+		}
+		return plan.Sources[0].Output.Show(stream.Row(c.Bytes(letter)))
+	}
+	j, err := runtime.New(plan, runtime.Config{
+		Clock: &manualClock{}, Scripted: true,
+		Collect: func(_ string, r stream.Row, _ stream.EventTime) {
+			key := job.FailedSchema.Column(job.FailedSchema.Index("key"))
+			got = append(got, fmt.Sprintf("%s: %s; %s", key.Bytes(r), side(r, "record"), side(r, "other")))
+		},
+		Guest: func(*job.Function) (runtime.Guest, error) {
+			return &guesttest.Instance{Functions: []guesttest.Function{func(o *guesttest.Op) {
+				if o.Kind == abi.OpOnPair {
+					o.Fail("no")
+				}
+			}}}, nil
+		},
+	})
+	must(t, err)
+	send := func(source, k string, v int64) {
+		b := new(stream.Batch)
+		w := stream.NewRowWriter(plan.Sources[0].Output)
+		w.Begin(b, stream.Insert)
+		w.SetBytes(0, []byte(k))
+		w.SetInt64(1, v)
+		w.End(stream.EventTime(v))
+		j.Feed(source).Send(b)
+	}
+	send("l", "both", 1)
+	send("r", "both", 2)
+	send("l", "lefts", 3)
+	send("r", "rights", 4)
+	j.Feed("l").End()
+	j.Feed("r").End()
+	must(t, j.Drive(nil))
+	must(t, j.Close())
+	want := []string{
+		`k "both": k "both", v 1; k "both", v 2`,
+		`k "lefts": k "lefts", v 3; none`,
+		`k "rights": none; k "rights", v 4`,
+	}
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
