@@ -101,7 +101,7 @@ func childEnded(err error, job sandbox.ChildJob, stdout []byte, stderr string) e
 		}
 		return refused
 	case code == exitTooLong || code == -1 && strings.Contains(exit.String(), "CPU"):
-		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %s of processor time", job.CPU)}
+		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %s of processor time", job.CPU), Slow: true}
 	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") || strings.Contains(stderr, "pthread_create failed"):
 		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %d MiB of memory", job.AddressBytesMax>>20)}
 	case code == exitFailed || code == exitBadInput && !strings.Contains(stderr, "goroutine "):

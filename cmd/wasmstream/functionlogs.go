@@ -32,9 +32,16 @@ const memoryPagesMax = job.MemoryBytesMax / wasmPageBytes
 
 // instance is what an instance of a function gets: its log, and the limits of its step.
 func (l *functionLogs) instance(f *job.Function) sandbox.InstanceOptions {
+	o := instanceLimits(f.Limits.Fuel, f.Limits.FuelPerOp, f.Limits.OutputBytes, f.Limits.MemoryBytes)
+	o.Log = l.logFor(f).Log
+	return o
+}
+
+// instanceLimits are limits of a job, as an instance takes them.
+func instanceLimits(fuel, fuelPerOp, output, memory int64) sandbox.InstanceOptions {
 	return sandbox.InstanceOptions{
-		Log: l.logFor(f).Log, FuelPerCall: int(f.Limits.Fuel), FuelPerOp: int(f.Limits.FuelPerOp), EffectsBytesMax: int(f.Limits.OutputBytes),
-		MemoryPagesMax: uint32((f.Limits.MemoryBytes + wasmPageBytes - 1) / wasmPageBytes),
+		FuelPerCall: int(fuel), FuelPerOp: int(fuelPerOp), EffectsBytesMax: int(output),
+		MemoryPagesMax: uint32((memory + wasmPageBytes - 1) / wasmPageBytes),
 	}
 }
 

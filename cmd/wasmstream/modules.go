@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/checkpoint"
@@ -29,7 +30,7 @@ type SandboxFlags struct {
 func (f SandboxFlags) options(e *Env) sandbox.Options {
 	o := sandbox.Options{CacheDir: f.dir()}
 	if e.Self != "" && !f.CompileInProcess {
-		o.Child = compileChild(e.Self)
+		o.Child, o.Now = compileChild(e.Self), time.Now
 	}
 	return o
 }

@@ -174,6 +174,7 @@ func (r *recorder) wrap(i guest.Instance, f *job.Function) (guest.Instance, erro
 	}
 	return r.w.Wrap(i, recording.Function{
 		Step: of.step, Module: f.Module.Name, Name: f.Name, Role: f.Role, Index: f.Index, Manifest: string(text),
+		Limits: recording.Limits{Fuel: f.Limits.Fuel, FuelPerOp: f.Limits.FuelPerOp, OutputBytes: f.Limits.OutputBytes, MemoryBytes: f.Limits.MemoryBytes},
 	}, of.key), nil
 }
 

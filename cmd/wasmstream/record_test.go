@@ -49,6 +49,23 @@ func TestRecordAndReplay(t *testing.T) {
 	run(t, folder, "replay", "job.yaml").expect(t, exitBadInput, "job.yaml: it is no recording")
 }
 
+// TestReplayTakesTheLimits: a function that came to a limit of its step's comes to it again.
+func TestReplayTakesTheLimits(t *testing.T) {
+	t.Parallel()
+	folder, _ := recordJob(t)
+	job := read(t, filepath.Join(folder, "job.yaml")) + "\nlimits: {output: 1KiB, fuel: 90000, fuel-per-op: 40000, memory: 1MiB}\n"
+	write(t, filepath.Join(folder, "job.yaml"), job)
+	run(t, folder, "run", "job.yaml", "--record", "calls.rec").expect(t, exitOK)
+	if n := strings.Count(read(t, filepath.Join(folder, "calls.rec")), `"limits":{"fuel":90000,"fuelPerOp":40000,"outputBytes":1024,"memoryBytes":1048576}`); n != 1 {
+		t.Fatalf("the limits are there %d times", n)
+	}
+	o := run(t, folder, "replay", "calls.rec")
+	o.expect(t, exitOK)
+	if !strings.HasSuffix(o.stdout, ": all are as they were\n") {
+		t.Error(o.stdout)
+	}
+}
+
 func TestReplayShowsDifferences(t *testing.T) {
 	t.Parallel()
 	folder, o := recordJob(t, "--record", "calls.rec", "--record-sample", "1/5", "--record-step", "hourly")

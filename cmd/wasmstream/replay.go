@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/recording"
 	"github.com/wasmstream/wasmstream/host/sandbox"
 )
@@ -63,7 +64,7 @@ func (c *ReplayCommand) Run(e *Env) (err error) {
 	if r.in, err = recording.NewReader(f, info.Size()); err != nil {
 		return &exitError{exitBadInput, &fileError{c.File, err}}
 	}
-	if r.engine, err = sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir(), ModuleBytesMax: moduleBytesMax}); err != nil {
+	if r.engine, err = sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir(), ModuleBytesMax: moduleBytesMax, MemoryPagesMax: memoryPagesMax}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -177,7 +178,11 @@ func (r *replay) open(f *recording.Function) error {
 	if index < 0 {
 		return &exitError{exitBadInput, fmt.Errorf("the module %s has no function %s any more", f.Module, f.Name)}
 	}
-	instance, err := module.Instantiate(context.Background(), sandbox.InstanceOptions{})
+	limits, err := recordedLimits(f.Limits)
+	if err != nil {
+		return &exitError{exitBadInput, &fileError{r.c.File, err}}
+	}
+	instance, err := module.Instantiate(context.Background(), limits)
 	if err != nil {
 		return err
 	}
@@ -190,6 +195,29 @@ func (r *replay) open(f *recording.Function) error {
 	r.sum.Functions++
 	return r.tell(d)
 }
+
+// recordedLimits are the limits that a function is held to again, so that a call ends where
+// it did. A recording may be from anywhere: they are no more than a job may have.
+func recordedLimits(l recording.Limits) (sandbox.InstanceOptions, error) {
+	for _, x := range []struct {
+		name        string
+		value, most int64
+	}{
+		{"fuel", l.Fuel, job.CountMax}, {"fuelPerOp", l.FuelPerOp, job.CountMax},
+		{"outputBytes", l.OutputBytes, job.OutputBytesMax}, {"memoryBytes", l.MemoryBytes, job.MemoryBytesMax},
+	} {
+		if x.value < 0 || x.value > x.most {
+			return sandbox.InstanceOptions{}, fmt.Errorf("its limit %s is %d, and a job's is at most %d", x.name, x.value, x.most)
+		}
+	}
+	if l.MemoryBytes == 0 { // it is older than limits in recordings
+		l.MemoryBytes = recordedMemoryBytes
+	}
+	return instanceLimits(l.Fuel, l.FuelPerOp, l.OutputBytes, l.MemoryBytes), nil
+}
+
+// recordedMemoryBytes is the memory of an instance of which a recording does not tell it.
+const recordedMemoryBytes = 64 << 20
 
 func (r *replay) call(c *recording.Call) error {
 	player := r.players[c.Function]

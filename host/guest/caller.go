@@ -82,9 +82,13 @@ type Options struct {
 	OpsMax int
 	// FrameBytesMax bounds a frame's rows and contexts, 0 means 1 MiB.
 	FrameBytesMax int
-	// Stopped tells that nobody wants answers any more: asking ends with ErrStopped
-	// before the next frame. nil: that is never so.
-	Stopped func() bool
+	// Before comes before each frame. It may wait until there is room for what the frame
+	// leads to; its error ends the asking: ErrStopped, if nobody wants answers any more.
+	// nil: nothing comes.
+	Before func() error
+	// Enough tells that the ops of a Perform that are left are to be left out, since what
+	// was answered is enough for now. See Performed. nil: none ever are.
+	Enough func() bool
 }
 
 const (
@@ -174,15 +178,17 @@ type Caller struct {
 	mergedIn int
 	told     Context // what ContextOf returned
 
-	frame  frame
-	fueled Fueled  // nil: it does not count
-	perOp  float64 // fuel
-	opsMax int     // of a frame
-	spent  int64   // fuel of the last call, if it was answered; else 0
-	asked  int64   // ops so far, those at hand included
-	failed bool    // the last call failed, by the guest's fault
-	faulty int     // the op of the frame that is known to be at fault, -1
-	held   []byte  // scratch of withinLimits
+	frame     frame
+	fueled    Fueled  // nil: it does not count
+	perOp     float64 // fuel
+	opsMax    int     // of a frame
+	spent     int64   // fuel of the last call, if it was answered; else 0
+	asked     int64   // ops so far, those at hand included
+	performed int     // ops of the last Perform that were performed
+	failed    bool    // the last call failed, by the guest's fault
+	faulty    int     // the op of the frame that is known to be at fault, -1
+	held      []byte  // scratch of withinLimits
+	lengths   []int   // the same: of what slots of the frame hold; -1: not looked at
 
 	probing bool // nothing is to be taken of what the guest answers
 }
@@ -400,12 +406,16 @@ func (c *Caller) Due() bool {
 	return len(c.ops) >= c.opsMax || len(c.rows)+len(c.ctx) >= c.options.FrameBytesMax
 }
 
-// Perform has all ops performed, and forgets them.
+// Perform has all ops performed, and forgets them; those at the end that were left out
+// for Options.Enough, too.
 func (c *Caller) Perform() error {
 	var err error
+	c.performed = 0
 	if len(c.ops) > 0 {
+		before := c.asked
 		c.asked += int64(len(c.ops))
 		err = c.run(0, len(c.ops))
+		c.asked = before + int64(c.performed)
 	}
 	c.ops, c.rows, c.contexts, c.ctx = c.ops[:0], c.rows[:0], c.contexts[:0], c.ctx[:0]
 	c.elements, c.merged, c.opRows = c.elements[:0], c.merged[:0], 0
@@ -413,11 +423,19 @@ func (c *Caller) Perform() error {
 	return err
 }
 
+// Performed is how many ops the last Perform has performed: all, or those before the
+// first that was left out. It is one at least, if there was one.
+func (c *Caller) Performed() int { return c.performed }
+
 // run performs ops from..to: in halves, if the guest has no room for all, or if one of
 // them is at fault.
 func (c *Caller) run(from, to int) error {
+	if from > c.performed || from > 0 && c.options.Enough != nil && c.options.Enough() {
+		return nil // ops before these were left out, or these are the first
+	}
 	err := c.call(from, to)
 	if err == nil {
+		c.performed = to
 		return nil
 	}
 	middle, faulty := from+(to-from)/2, c.faulty
@@ -426,7 +444,11 @@ func (c *Caller) run(from, to int) error {
 	case err != nil:
 		return err
 	case to-from == 1:
-		return c.blame(from, fault)
+		if err := c.blame(from, fault); err != nil {
+			return err
+		}
+		c.performed = to
+		return nil
 	case faulty >= 0:
 		// It is known: the ops before it come out alone, then it fails alone.
 		middle = from + max(faulty, 1)
@@ -489,9 +511,11 @@ func (c *Caller) call(from, to int) error {
 // pose asks about ops from..to in one frame. Nothing is taken of the answer yet.
 func (c *Caller) pose(from, to int) (effects, edited []byte, err error) {
 	f := &c.frame
-	if c.options.Stopped != nil && c.options.Stopped() {
-		c.failed = false
-		return nil, nil, ErrStopped
+	if c.options.Before != nil {
+		if err := c.options.Before(); err != nil {
+			c.failed = false
+			return nil, nil, err
+		}
 	}
 	c.failed, c.faulty, c.spent = true, -1, 0
 	f.plan(c, from, to)

@@ -13,8 +13,8 @@ type Limited interface {
 	// Over says what limit is passed if so many bytes are kept in addition, in so many
 	// entries, with so many timers; "": none.
 	Over(bytes, entries, timers int) string
-	// HasTimer tells of a timer that op i sets whether it is set already.
-	HasTimer(i int, e abi.Effect) bool
+	// AddsTimer tells of a timer that op i sets or deletes whether it is one more to keep.
+	AddsTimer(i int, e abi.Effect) bool
 }
 
 // withinLimits finds the first op of a frame that adds too much to what is kept. An op
@@ -25,14 +25,17 @@ func (c *Caller) withinLimits(effects, edited []byte) error {
 		return nil
 	}
 	f, bytes, timers, entries := &c.frame, 0, 0, 0
+	c.lengths = c.lengths[:0]
+	for range len(f.groups) * len(c.slots) {
+		c.lengths = append(c.lengths, -1)
+	}
 	list := abi.ReadEffects(effects, f.to-f.from)
 	for e, ok := list.Next(); ok; e, ok = list.Next() {
 		switch {
 		case e.Kind == abi.EffectSetSlot:
-			group, i := c.Slot(e.Aux)
-			more, isNew := c.grows(group, i, e.Payload)
+			more, isNew := c.grows(e.Aux, e.Payload)
 			bytes, entries = bytes+more, entries+isNew
-		case e.Kind == abi.EffectSetTimer && !c.limited.HasTimer(f.from+int(e.Op), e):
+		case (e.Kind == abi.EffectSetTimer || e.Kind == abi.EffectDeleteTimer) && c.limited.AddsTimer(f.from+int(e.Op), e):
 			timers++
 		default:
 			continue
@@ -45,14 +48,14 @@ func (c *Caller) withinLimits(effects, edited []byte) error {
 		return nil
 	}
 	at := int(f.header.SlotsOffset)
-	for p, group := range f.groups {
+	for p := range f.groups {
 		for i, s := range c.slots {
 			row := edited[at : at+s.Schema().FixedBytes()]
 			at += c.stride
 			if f.copied[p] || c.states && holdsNothing(row) {
 				continue
 			}
-			more, isNew := c.grows(group, i, row)
+			more, isNew := c.grows(uint32(p*len(c.slots)+i), row)
 			bytes, entries = bytes+more, entries+isNew
 			if isNew == 0 {
 				continue
@@ -65,13 +68,18 @@ func (c *Caller) withinLimits(effects, edited []byte) error {
 	return nil
 }
 
-// grows tells by how much a slot gets longer, and 1 if it held nothing.
-func (c *Caller) grows(group uint32, i int, row []byte) (bytes, isNew int) {
-	c.held = c.role.Load(c.held[:0], group, i)
-	if len(c.held) == 0 && len(row) > 0 {
+// grows tells by how much a slot of the frame gets longer, and 1 if it held nothing. What
+// it holds is looked at once, however often the guest sets it.
+func (c *Caller) grows(slot uint32, row []byte) (bytes, isNew int) {
+	if c.lengths[slot] < 0 {
+		group, i := c.Slot(slot)
+		c.held = c.role.Load(c.held[:0], group, i)
+		c.lengths[slot] = len(c.held)
+	}
+	if c.lengths[slot] == 0 && len(row) > 0 {
 		isNew = 1
 	}
-	return max(0, c.limited.Room(len(row))-c.limited.Room(len(c.held))), isNew
+	return max(0, c.limited.Room(len(row))-c.limited.Room(c.lengths[slot])), isNew
 }
 
 // firstOf is the first op of the frame that is on a group, by its place.

@@ -9,7 +9,7 @@ import (
 // it, for itself. A function that would go beyond one fails on that op; a step without
 // functions fails the job.
 type Limits struct {
-	StateBytes  int64 // of a task's state as it is in memory, timers aside
+	StateBytes  int64 // of a task's state as it is in memory
 	Entries     int64 // of a task's state: keys, keys and windows, and entries of lists and maps
 	Timers      int64 // of a task
 	Windows     int64 // that a function puts one record into

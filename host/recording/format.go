@@ -59,9 +59,18 @@ type Function struct {
 	Instance int    `json:"instance"`
 	// Manifest is the module's as JSON, with this function alone.
 	Manifest string `json:"manifest"`
+	Limits   Limits `json:"limits,omitzero"`
 	// Open is the frame that opened it, and Opened what it answered.
 	Open   []byte `json:"open"`
 	Opened []byte `json:"opened"`
+}
+
+// Limits are what a function's calls were held to; those that are 0 are not known.
+type Limits struct {
+	Fuel        int64 `json:"fuel,omitempty"`        // of a call
+	FuelPerOp   int64 `json:"fuelPerOp,omitempty"`   // for each op of it
+	OutputBytes int64 `json:"outputBytes,omitempty"` // of what it answers
+	MemoryBytes int64 `json:"memoryBytes,omitempty"` // of the instance
 }
 
 // end says why a recording ends, if the run was not killed.

@@ -119,7 +119,7 @@ func (p *Player) Replay(c *Call) (*Difference, error) {
 		return nil, fmt.Errorf("call %d of %s.%s: %w", c.Number, p.f.Module, p.f.Name, err)
 	}
 	p.answers.begin(c)
-	effects, err := p.perform(c.Frame)
+	effects, err := p.perform(c.Frame, c.Outcome != TooLarge)
 	var fault *sandbox.Fault
 	p.restarts = errors.As(err, &fault)
 	is, err := outcome(err)
@@ -144,13 +144,17 @@ func (p *Player) Replay(c *Call) (*Difference, error) {
 }
 
 // perform has a frame performed, as a host would: in halves where it, or its effects, are
-// too large for the guest.
-func (p *Player) perform(frame []byte) (effects []byte, err error) {
+// too large for the guest. What was too large before is not halved: its halves are calls
+// of their own.
+func (p *Player) perform(frame []byte, halves bool) (effects []byte, err error) {
 	h, err := abi.ReadHeader(frame)
 	if err != nil {
 		return nil, err
 	}
 	p.frame = append(p.frame[:0], frame...)
+	if !halves {
+		return p.once(nil, &h, 0, int(h.Ops))
+	}
 	return p.part(nil, &h, 0, int(h.Ops))
 }
 

@@ -19,11 +19,16 @@ func OutputsOf(instance Guest, f *job.Function) (texts map[uint32]string, err er
 
 // caller makes a function ready to be asked, in an instance of its own.
 func (b *builder) caller(f *job.Function, role guests.Role) (*guests.Caller, error) {
+	return b.callerFor(f, guests.Options{}, role)
+}
+
+// callerFor is caller with options of the role.
+func (b *builder) callerFor(f *job.Function, o guests.Options, role guests.Role) (*guests.Caller, error) {
 	instance, err := b.instance(f)
 	if err != nil {
 		return nil, err
 	}
-	return b.callerIn(instance, f, guests.Options{}, role)
+	return b.callerIn(instance, f, o, role)
 }
 
 // instance makes one of a function's module, which goes with the job.
@@ -39,7 +44,7 @@ func (b *builder) instance(f *job.Function) (Guest, error) {
 // function says.
 func (b *builder) callerIn(instance Guest, f *job.Function, o guests.Options, role guests.Role) (*guests.Caller, error) {
 	o.Function, o.Role, o.Outputs, o.Slots = uint32(f.Index), f.Role, f.OutputSchemas(), f.Slots()
-	o.Stopped = b.job.sched.stopped.Load
+	o.Before = b.before()
 	o.OpsMax = min(frameOpsMax, 4*b.config.Limits.BatchRows)
 	c := guests.NewCaller(b.metered(instance, f), o, role)
 	texts, err := c.Open(f.Parameters, f.Schemas())
@@ -50,6 +55,17 @@ func (b *builder) callerIn(instance Guest, f *job.Function, o guests.Options, ro
 		return nil, &FunctionError{Function: f, Err: err}
 	}
 	return c, nil
+}
+
+// before is what comes before each frame of the functions of the task that is being built.
+func (b *builder) before() func() error {
+	stopped, waits := &b.job.sched.stopped, b.room
+	return func() error {
+		if stopped.Load() {
+			return guests.ErrStopped
+		}
+		return waits.wait()
+	}
 }
 
 // sameOutputs holds what a function says of its outputs against what it said when the

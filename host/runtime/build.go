@@ -19,6 +19,7 @@ type builder struct {
 	streams map[job.StreamRef][]producer // the tasks that put each stream out
 	drifts  map[string]*driftGroup
 	place   place // the task that is being built
+	room    *room // of that task; nil: it has none
 }
 
 // producer is one task's output of a stream.
@@ -319,9 +320,16 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 		stats := &StepStats{}
 		b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
 		b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: len(s.Functions) > 0, stateful: true})
+		var waits *room
+		if len(s.Functions) > 0 {
+			waits = b.roomFor(t)
+		}
 		op, keeper, err := make(s, t.node, stats)
-		if err != nil {
+		if b.room = nil; err != nil {
 			return err
+		}
+		if waits != nil {
+			waits.drain = keeper.drain
 		}
 		keeper.task, keeper.groups = i, checkpoint.GroupsOf(i, b.plan.MaxParallelism, b.plan.Parallelism)
 		if err := b.restoreState(s, keeper); err != nil {

@@ -49,14 +49,14 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	if f := fns.Assigner; f != nil {
 		a := &assigner{function: f, inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...)}
 		a.fault = o.faultOf(f, &a.caller, func(_ int, x *failure) { o.showAssigned(x, a.side, a.batch, a.first+len(a.ends)) })
-		if a.caller, err = b.caller(f, a); err != nil {
+		if a.caller, err = b.callerFor(f, guests.Options{Enough: a.isFull}, a); err != nil {
 			return err
 		}
 		o.phases.assigner = a
 	}
 	if f := fns.Trigger; f != nil {
 		t := &trigger{
-			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls},
+			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls}, undone: func() int { return o.phases.rewinds.bytes() },
 			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
 		}
 		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
@@ -163,7 +163,7 @@ func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r res
 	g := &reducer{
 		withoutTimers: withoutTimers{o.limit},
 		function:      f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
-		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, failing: o.failing, key: s.Input.Project(s.KeyBy),
+		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, room: b.room, failing: o.failing, key: s.Input.Project(s.KeyBy),
 		originals: o.faults.originals(s.Input),
 	}
 	if g.originals != nil {

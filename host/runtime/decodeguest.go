@@ -24,12 +24,13 @@ type guestDecoder struct {
 	time     func(row stream.Row, chunk *chunk, record int) (stream.EventTime, error)
 	buf      []byte
 
-	into  *decoded // of the present frame
-	chunk *chunk
-	ops   []guestRecord
-	first int   // row of the batch that is the first of the present op
-	op    int   // that first is of; -1: none
-	wrong error // of the present op
+	into   *decoded // of the present frame
+	chunk  *chunk
+	ops    []guestRecord
+	first  int   // row of the batch that is the first of the present op
+	before int   // bytes of the batch before it
+	op     int   // that first is of; -1: none
+	wrong  error // of the present op
 }
 
 // guestRecord is a record that is asked about.
@@ -63,13 +64,15 @@ func (g *guestDecoder) add(c *chunk, record int, value []byte, at connector.Posi
 	g.ops = append(g.ops, guestRecord{at, record})
 }
 
-// perform makes rows of the records that were added, which are of one chunk.
+// perform makes rows of the records that were added, which are of one chunk; of the first
+// ones, if those are enough.
 func (g *guestDecoder) perform(into *decoded, c *chunk) error {
 	g.into, g.chunk, g.op = into, c, -1
-	err := g.caller.Perform()
-	g.ops = g.ops[:0]
-	return err
+	return g.caller.Perform()
 }
+
+// isFull tells that the other records are for another batch.
+func (g *guestDecoder) isFull() bool { return g.into.batch.Bytes() >= g.task.limits.BatchBytes }
 
 // Load and Store are of slots, which these functions do not have.
 func (g *guestDecoder) Load(dst []byte, _ uint32, _ int) []byte { return dst }
@@ -81,7 +84,7 @@ func (g *guestDecoder) Store(uint32, int, stream.Row) error { return nil }
 func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	b := g.into.batch
 	if g.op != i {
-		g.op, g.first, g.wrong = i, b.Len(), nil
+		g.op, g.first, g.before, g.wrong = i, b.Len(), b.Bytes(), nil
 	}
 	if g.wrong != nil {
 		return nil
@@ -98,7 +101,9 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	n := b.Len() - 1
 	at, err := g.time(b.Row(n), g.chunk, record)
 	b.SetTime(n, at)
-	g.wrong = err
+	if g.wrong = err; err == nil && g.join != nil && b.Bytes()-g.before > int(g.function.Limits.OutputBytes) {
+		g.wrong = overLimit("its rows with the record's metadata have more than %d bytes: limits: {output: …} at the top of the job raises it", g.function.Limits.OutputBytes)
+	}
 	return nil
 }
 
@@ -129,8 +134,19 @@ func (t *decodeTask) decodeByGuest(d *decoded) error {
 		bytes += int(to - from)
 		t.move(to - from)
 	}
-	d.bytes = int64(bytes)
-	return g.perform(d, c)
+	err := g.perform(d, c)
+	if n := g.caller.Performed(); n < len(g.ops) { // a format has no state: the others are asked about again
+		first := g.ops[n]
+		for i := first.record; i < t.record; i++ {
+			bytes -= int(c.Ends[i])
+			if i > 0 {
+				bytes += int(c.Ends[i-1])
+			}
+		}
+		t.record, t.at = first.record, first.at
+	}
+	d.bytes, g.ops = int64(bytes), g.ops[:0]
+	return err
 }
 
 // withoutLineEnd leaves out what ends a line, and nothing else: the rest is the format's.
@@ -166,7 +182,7 @@ func (b *builder) guestDecoder(s *job.Source, t *decodeTask) error {
 		g.join = stream.NewJoinOf(f.Result(), columns, schema, all, s.Output)
 	}
 	var err error
-	g.caller, err = b.caller(f, g)
+	g.caller, err = b.callerFor(f, guests.Options{Enough: g.isFull}, g)
 	t.guest = g
 	return err
 }

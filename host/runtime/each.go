@@ -229,6 +229,8 @@ func (b *builder) each(s *job.Step) error {
 		o.join = stream.NewJoinOf(s.Input, s.Pass, f.Result(), all, s.Output)
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
+	b.roomFor(t).drain = o.drain
+	defer func() { b.room = nil }()
 	var err error
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err

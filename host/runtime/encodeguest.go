@@ -44,8 +44,12 @@ func (g *guestEncoder) encode(to *connector.Records, b *stream.Batch, from, end 
 		ctx.Time = int64(b.Time(next))
 		g.caller.Add(abi.OpEncode, guests.NoGroup, g.caller.Row(g.input, b.Row(next)), &ctx)
 	}
-	return next, g.caller.Perform()
+	err = g.caller.Perform()
+	return from + g.caller.Performed(), err
 }
+
+// isFull tells that the other rows are for another block.
+func (g *guestEncoder) isFull() bool { return len(g.to.Data) >= blockBytes }
 
 // Load and Store are of slots, which these functions do not have.
 func (g *guestEncoder) Load(dst []byte, _ uint32, _ int) []byte { return dst }
@@ -93,7 +97,7 @@ func (b *builder) guestEncoder(s *job.Sink, op *sinkOperator) (err error) {
 		value: job.MessageSchema.Column(job.MessageValue), key: job.MessageSchema.Column(job.MessageKey),
 		now: guests.Context{Watermark: int64(stream.MinTime), Clock: int64(b.config.Clock.Now())},
 	}
-	g.caller, err = b.caller(f, g)
+	g.caller, err = b.callerFor(f, guests.Options{Enough: g.isFull}, g)
 	op.guest = g
 	return err
 }

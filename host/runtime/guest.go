@@ -43,6 +43,8 @@ type guest struct {
 	marks     []pendingMark      // what waits behind ops
 	discarded []state.Ref        // scratch, to be cleared behind the ops
 	dirty     bool               // ops change accumulators that are held
+	to        int                // the end of the present frame's ops
+	kept      int                // bytes of accumulators that are gone
 	hollow
 	originals *originals
 }
@@ -54,6 +56,7 @@ type guestGroup struct {
 	filled bool // a record has come to it; true to what happened while hollow watches
 	gone   bool // the entry is cleared, and kept is what it held
 	kept   []byte
+	until  int // the first op that is not the accumulator's any more; of one that is gone
 }
 
 // pendingMark is a watermark, or the end of a window, behind a number of ops.
@@ -174,7 +177,8 @@ func (g *guest) forget(r state.Ref) {
 		return
 	}
 	group := &g.groups[g.groupOf[r].slot]
-	group.gone, group.kept = true, append(group.kept, g.backend.Value(r, g.cell)...)
+	group.gone, group.kept, group.until = true, append(group.kept, g.backend.Value(r, g.cell)...), g.caller.Len()
+	g.kept += len(group.kept)
 	g.groupOf[r].stamp = g.stamp - 1
 }
 
@@ -219,7 +223,7 @@ func (g *guest) complete() error {
 		g.backend.Clear(r, g.cell)
 	}
 	g.groups, g.times, g.rows, g.windows, g.taken = g.groups[:0], g.times[:0], g.rows[:0], g.windows[:0], 0
-	g.marks, g.discarded, g.dirty = g.marks[:0], g.discarded[:0], false
+	g.marks, g.discarded, g.dirty, g.kept = g.marks[:0], g.discarded[:0], false, 0
 	if g.stamp++; g.stamp == 0 {
 		clear(g.groupOf) // stamps begin anew
 		g.stamp = 1
@@ -258,7 +262,7 @@ func (g *guest) Store(group uint32, _ int, row stream.Row) error {
 	x := &g.groups[group]
 	switch {
 	case x.gone:
-		x.kept = append(x.kept[:0], row...)
+		g.keep(x, row)
 	case bytes.Equal(row, g.backend.Value(x.ref, g.cell)):
 	case g.variable:
 		g.backend.Put(x.ref, g.cell, row)
@@ -266,6 +270,34 @@ func (g *guest) Store(group uint32, _ int, row stream.Row) error {
 		copy(g.backend.Edit(x.ref, g.cell), row)
 	}
 	return nil
+}
+
+// keep keeps an accumulator that is gone, if a later frame has ops of it.
+func (g *guest) keep(x *guestGroup, row stream.Row) {
+	g.kept -= len(x.kept)
+	if x.kept = x.kept[:0]; g.to < x.until {
+		x.kept = append(x.kept, row...)
+	} else {
+		x.kept = nil
+	}
+	g.kept += len(x.kept)
+}
+
+// Begin implements guests.Framed.
+func (g *guest) Begin(_, to int) { g.to = to }
+
+// End implements guests.Framed.
+func (g *guest) End(bool) {}
+
+// Near is a part of guests.Limited. Accumulators that are gone are memory as state is.
+func (g *guest) Near(bytes int) bool { return g.isNear(bytes, g.kept, 0) }
+
+// Over is a part of it.
+func (g *guest) Over(bytes, entries, timers int) string {
+	if bytes > 0 {
+		bytes += g.kept
+	}
+	return g.stateLimit.Over(bytes, entries, timers)
 }
 
 // Take puts out a result, unless no record has come to it.

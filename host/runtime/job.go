@@ -26,6 +26,7 @@ type Job struct {
 	tasks       []*operatorTask // of steps and sinks, upstream first
 	watched     []*watched      // upstream first
 	functions   []*functionMeter
+	rooms       []*room
 	counting    []watchedAsker
 	openings    []*opening
 	openSinks   atomic.Int64 // sinks whose input has not ended
@@ -214,6 +215,9 @@ func (j *Job) Close() error {
 		} else {
 			errs = append(errs, s.Abort())
 		}
+	}
+	for _, r := range j.rooms {
+		r.close()
 	}
 	for _, g := range j.guests {
 		errs = append(errs, g.Close())

@@ -111,13 +111,17 @@ func (l *stateLimit) fill() {
 const timerBytesMin = 24
 
 // Near is a part of guest.Limited.
-func (l *stateLimit) Near(bytes int) bool {
+func (l *stateLimit) Near(bytes int) bool { return l.isNear(bytes, 0, 0) }
+
+// isNear is Near with what is kept besides the state.
+func (l *stateLimit) isNear(bytes, kept, waiting int) bool {
 	if l == nil {
 		return false
 	}
 	s := l.backend.Stats()
 	n := int64(bytes / timerBytesMin)
-	l.near = s.Bytes+2*int64(bytes) > l.limits.StateBytes || int64(s.Entries)+n > l.limits.Entries || int64(s.Timers)+n > l.limits.Timers
+	l.near = s.Bytes+int64(kept)+2*int64(bytes)+n*state.TimerBytes > l.limits.StateBytes ||
+		int64(s.Entries)+n > l.limits.Entries || int64(s.Timers+waiting)+n > l.limits.Timers
 	return l.near
 }
 
@@ -132,6 +136,7 @@ func (l *stateLimit) Room(bytes int) int {
 // Over is a part of guest.Limited.
 func (l *stateLimit) Over(bytes, entries, timers int) string {
 	s := l.backend.Stats()
+	bytes += timers * state.TimerBytes
 	if n := l.spare.Entries; n > 0 && entries > 0 {
 		bytes += entries * int(l.spare.Bytes/int64(n)) // those that come to hold something
 	}
@@ -176,12 +181,11 @@ func overLimit(format string, args ...any) error {
 	return &abi.Fault{Kind: abi.FaultOverLimit, Op: -1, Detail: fmt.Sprintf(format, args...)}
 }
 
-// withoutTimers is the part of a Limited role whose ops set no timers, or do not tell
-// which there are.
+// withoutTimers is the part of a Limited role whose ops set no timers.
 type withoutTimers struct{ *stateLimit }
 
-// HasTimer is a part of guest.Limited.
-func (withoutTimers) HasTimer(int, abi.Effect) bool { return false }
+// AddsTimer is a part of guest.Limited.
+func (withoutTimers) AddsTimer(int, abi.Effect) bool { return false }
 
 // chains counts, by key or key and window, the timers that functions set during an
 // advance of time and that are due in it. Without a limit a function that answers each

@@ -51,6 +51,7 @@ type operatorTask struct {
 	fed    fed     // nil: nothing comes but its input
 	keeper *keeper // nil: it keeps no state
 	faults *faults // of the operator's functions; nil: it has none
+	room   *room   // where its functions wait for room; nil: it has none
 	check  *checkpoints
 	in     input
 
@@ -71,7 +72,11 @@ type operatorTask struct {
 const stepBatches = 4
 
 func (t *operatorTask) step() (outcome, error) {
-	out, err := t.work()
+	work := t.work
+	if t.room != nil {
+		work = t.room.resume
+	}
+	out, err := work()
 	if err == nil && t.keeper.slice() {
 		// Even if there is no input, or no room for output; but then those upstream go
 		// first, since no input comes while they wait.

@@ -378,7 +378,7 @@ func (o *processOperator) claim(r state.Ref) {
 	}
 }
 
-// Near, Over and HasTimer implement guest.Limited.
+// Near, Room, Over and AddsTimer implement guest.Limited.
 func (p processRole) Near(bytes int) bool { return p.o.limit.Near(bytes) }
 
 // Room is a part of it.
@@ -389,9 +389,9 @@ func (p processRole) Over(bytes, entries, timers int) string {
 	return p.o.limit.Over(bytes, entries, timers)
 }
 
-// HasTimer is a part of it.
-func (p processRole) HasTimer(i int, e abi.Effect) bool {
-	return p.o.backend.HasTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), p.o.ops[i].ref)
+// AddsTimer is a part of it.
+func (p processRole) AddsTimer(i int, e abi.Effect) bool {
+	return e.Kind == abi.EffectSetTimer && !p.o.backend.HasTimer(state.Domain(e.Aux), guests.Int64(e.Payload, 0), p.o.ops[i].ref)
 }
 
 // Done implements guest.Role.

@@ -32,6 +32,7 @@ type reducer struct {
 	variable bool
 	results  results
 	out      *output
+	room     *room // results of a frame may be many, and large
 
 	fresh   state.Ref // its next record is its first; valid if isFresh
 	isFresh bool
@@ -257,6 +258,9 @@ func (g *reducer) complete() error {
 		return g.err
 	}
 	for i := range g.waiting {
+		if g.err = g.room.wait(); g.err != nil {
+			return g.err
+		}
 		g.pass(&g.waiting[i])
 	}
 	g.waiting, g.times, g.rows, g.ops, g.stamp = g.waiting[:0], g.times[:0], g.rows[:0], 0, g.stamp+1

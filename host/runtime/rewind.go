@@ -54,6 +54,14 @@ func (r *rewinds) stands(t *trigger) bool {
 	return true
 }
 
+// bytes is how much is kept of what changed.
+func (r *rewinds) bytes() int {
+	if r == nil {
+		return 0
+	}
+	return len(r.old)
+}
+
 func (r *rewinds) leavesOut(row, nth int) bool {
 	return r != nil && len(r.left) > 0 && slices.Contains(r.left, leftOut{int32(row), int32(nth)})
 }

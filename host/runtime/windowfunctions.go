@@ -57,7 +57,6 @@ type assigner struct {
 	faulty   []int           // records that it failed on, and that are left out
 	failed   firstFailure
 	given    int64 // windows that the present op was answered
-	cut      bool  // the rest is asked about again: it has too many windows for one run
 	fault    func(op int, err error) error
 
 	side      side // of the records that are asked about
@@ -90,7 +89,7 @@ func (stateless) Store(uint32, int, stream.Row) error     { return nil }
 const windowsRunMax = 1 << 18
 
 func (a *assigner) Take(_ int, e abi.Effect) error {
-	if a.given++; a.given <= a.function.Limits.Windows && !a.cut {
+	if a.given++; a.given <= a.function.Limits.Windows {
 		a.windows = append(a.windows, window.Window{Start: guests.Int64(e.Payload, 0), End: guests.Int64(e.Payload, 8)})
 	}
 	return nil
@@ -98,15 +97,12 @@ func (a *assigner) Take(_ int, e abi.Effect) error {
 
 func (a *assigner) Done(op int) error {
 	given := a.given
-	if a.given = 0; a.cut {
-		return nil
-	}
+	a.given = 0
 	if limit := a.function.Limits.Windows; given > limit {
 		a.windows = a.windows[:a.begin()]
 		return a.Fault(op, overLimit("it put the record into %d windows, and the limit is %d: %s", given, limit, raise("windows")))
 	}
 	a.ends = append(a.ends, len(a.windows))
-	a.cut = len(a.windows) >= windowsRunMax
 	return nil
 }
 
@@ -120,23 +116,23 @@ func (a *assigner) begin() int {
 
 // Fault leaves the record out, unless the step is to fail.
 func (a *assigner) Fault(op int, err error) error {
-	if a.cut {
-		return nil
-	}
 	a.failed.note(len(a.ends), a.fault(op, err))
 	a.faulty = append(a.faulty, len(a.ends))
 	a.ends = append(a.ends, len(a.windows))
 	return nil
 }
 
+// isFull tells that the rest is to be asked about in another run.
+func (a *assigner) isFull() bool { return len(a.windows) >= windowsRunMax }
+
 // ask asks for the windows of rows from..to of a batch, and returns behind which row it
 // stopped: at least one was asked about. An assigner has no state, so those that follow
 // may be asked about again.
 func (a *assigner) ask(s side, b *stream.Batch, from, to int, now window.Now) (asked int, err error) {
-	a.windows, a.ends, a.faulty, a.failed, a.cut = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}, false
+	a.windows, a.ends, a.faulty, a.failed = a.windows[:0], a.ends[:0], a.faulty[:0], firstFailure{}
 	a.side, a.batch, a.first = s, b, from
 	ctx := guests.Context{Watermark: int64(now.Watermark), Clock: int64(now.Clock)}
-	for i := from; i < to && !a.cut; i++ {
+	for i := from; i < to && !a.isFull(); i++ {
 		ctx.Time = int64(b.Time(i))
 		a.caller.Add(abi.OpAssign, guests.NoGroup, a.inputs.row(a.caller, s, b.Row(i)), &ctx)
 		if a.caller.Due() {
@@ -176,6 +172,7 @@ type trigger struct {
 
 	function *job.Function
 	chains   chains
+	undone   func() int // bytes that are kept to take decisions back
 
 	originals *originals
 
@@ -277,6 +274,24 @@ func (t *trigger) Fault(op int, err error) error {
 	}
 	return nil
 }
+
+// Near is a part of guests.Limited. What waits to be carried out, and what is kept to take
+// decisions back, is memory as state is.
+func (t *trigger) Near(bytes int) bool { return t.isNear(bytes, t.undone(), len(t.wishes)) }
+
+// Over is a part of it.
+func (t *trigger) Over(bytes, entries, timers int) string {
+	if timers > 0 {
+		timers += len(t.wishes)
+	}
+	if bytes > 0 {
+		bytes += t.undone()
+	}
+	return t.stateLimit.Over(bytes, entries, timers)
+}
+
+// AddsTimer is a part of it: a timer that is deleted waits, too.
+func (t *trigger) AddsTimer(int, abi.Effect) bool { return true }
 
 // reset forgets answers that were taken.
 func (t *trigger) reset() {

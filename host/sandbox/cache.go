@@ -47,32 +47,6 @@ func passingCache() (dir string, remove func()) {
 	return dir, func() { _ = os.RemoveAll(dir) } // what is left is small, and the system's to clear away
 }
 
-// poisonedFile says that compiling the module killed a process, and how.
-const poisonedFile = "poisoned"
-
-// poisoned returns why a module is not compiled again, and the file that says so; ""
-// if nothing is known against it.
-func poisoned(dir string) (reason, path string) {
-	path = filepath.Join(dir, poisonedFile)
-	file, err := os.Open(path)
-	if err != nil {
-		return "", path
-	}
-	text, err := io.ReadAll(io.LimitReader(file, 1000))
-	if err = errors.Join(err, file.Close()); err != nil || len(text) == 0 {
-		return "its mark cannot be read", path
-	}
-	return printable(text), path
-}
-
-// markPoisoned remembers it.
-func markPoisoned(dir, reason string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, poisonedFile), []byte(reason), 0o600)
-}
-
 // entry is one file of the engine in a module's directory.
 type entry struct{ digest, path string }
 

@@ -31,7 +31,12 @@ type ChildJob struct {
 }
 
 // DiedError says that a module killed the process that compiled it.
-type DiedError struct{ Reason string }
+type DiedError struct {
+	Reason string
+	// Slow says that its time was up. On a machine that is busy that may be the machine's
+	// doing.
+	Slow bool
+}
 
 // Error implements error.
 func (e *DiedError) Error() string { return e.Reason }
@@ -78,38 +83,53 @@ func (o *Options) childJob(bytes int) ChildJob {
 
 // compileApart has a Child compile a module that is not in the cache, so that what
 // its compilation does to a process it does not do to this one. One that killed its
-// process is remembered in the cache, and refused from then on.
+// process is remembered in the cache, and refused from then on; see mark.
 func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
 	if m.options.Child == nil || m.isQuick {
 		return nil
 	}
 	dir := cacheEntryDir(m.options.CacheDir, m.digest)
+	var known mark
 	if m.options.CacheDir != "" {
-		if reason, file := poisoned(dir); reason != "" {
-			return m.poison(reason + "; it is remembered in " + file)
+		known = readMark(dir)
+		if known.reason != "" && !known.isOver(m.options.Now) {
+			return m.poison(known.text())
 		}
 		if sealed, err := dropUnsealed(dir); err == nil && len(sealed) > 0 {
 			return nil
 		}
 	}
-	err := m.options.Child(ctx, m.options.childJob(len(wasm)), wasm)
+	job := m.options.childJob(len(wasm))
+	job.CPU, job.Wall = job.CPU<<known.slow, job.Wall<<known.slow
+	err := m.options.Child(ctx, job, wasm)
 	var died *DiedError
 	var refused *RefusedError
 	switch {
 	case err == nil:
+		if known.reason != "" {
+			return known.forget()
+		}
 		return nil
 	case errors.As(err, &refused):
 		refused.Module = m.name
 		return refused
 	case errors.As(err, &died):
-		if m.options.CacheDir != "" {
-			if err := markPoisoned(dir, died.Reason); err != nil {
-				return errors.Join(m.poison(died.Reason), fmt.Errorf("it could not be remembered: %w", err))
-			}
-		}
-		return m.poison(died.Reason)
+		return m.died(dir, died, known.slow)
 	}
 	return fmt.Errorf("module %q could not be compiled in a process of its own: %w", m.name, err)
+}
+
+// died remembers that the module killed a process; its time was up so often before.
+func (m *Module) died(dir string, died *DiedError, slow int) error {
+	if m.options.CacheDir != "" {
+		if slow++; !died.Slow {
+			slow = 0
+		}
+		if err := markPoisoned(dir, died.Reason, slow, m.options.Now); err != nil {
+			return errors.Join(m.poison(died.Reason), fmt.Errorf("it could not be remembered: %w", err))
+		}
+	}
+	return m.poison(died.Reason)
 }
 
 func (m *Module) poison(reason string) error {

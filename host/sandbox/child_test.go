@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // bigModule is good and too large to be compiled on the spot.
@@ -94,7 +95,51 @@ func TestPoisonIsRemembered(t *testing.T) {
 	try("", "no processes today", 1)
 	answer = &RefusedError{Kind: RefusedInvalid, Reason: "it is wrong", Offset: 7}
 	try(RefusedInvalid, "it is wrong (at byte 7)", 2)
-	answer = &DiedError{"it ate\x1b everything"}
+	answer = &DiedError{Reason: "it ate\x1b everything"}
 	try(RefusedPoisoned, "it ate", 3)
 	try(RefusedPoisoned, `it ate\x1b everything; it is remembered in `+dir, 3)
+}
+
+// TestSlowIsTriedAgain: a module whose time was up is refused for a while, then tried again
+// in twice the time, and in the end never; one that comes through is good.
+func TestSlowIsTriedAgain(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	var limits []time.Duration
+	var answer error = &DiedError{Reason: "it took long", Slow: true}
+	options := Options{CacheDir: t.TempDir(), CacheBytesMin: 1, Now: func() time.Time { return now }}
+	options.Child = func(ctx context.Context, job ChildJob, wasm []byte) error {
+		limits = append(limits, job.CPU)
+		if answer != nil {
+			return answer
+		}
+		return CompileChild(ctx, job, wasm)
+	}
+	try := func(processes int, words string) {
+		t.Helper()
+		_, err := newEngine(t, options).Load(context.Background(), "guest", bigModule())
+		if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) || len(limits) != processes {
+			t.Errorf("got %v after %d processes, want %q after %d", err, len(limits), words, processes)
+		}
+	}
+	later := func() { now = now.Add(2 * slowRests) }
+	try(1, "it took long")
+	try(1, "tried again in twice the time")
+	later()
+	try(2, "it took long")
+	try(2, "tried again")
+	later()
+	answer = nil
+	try(3, "")
+	try(3, "")
+	if first := limits[0]; limits[1] != 2*first || limits[2] != 4*first {
+		t.Errorf("the limits were %v", limits)
+	}
+
+	options.CacheDir, answer, limits = t.TempDir(), &DiedError{Reason: "it took long", Slow: true}, nil
+	for n := range slowTries {
+		try(n+1, "it took long")
+		later()
+	}
+	later()
+	try(slowTries, "it took long; it is remembered in ")
 }

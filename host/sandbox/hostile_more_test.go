@@ -38,6 +38,7 @@ func furtherBehaviours() (all []behaviour) {
 	forever := func(parts ...any) []byte { return code(opLoop, void, code(parts...), opBr, 0, opEnd, opUnreachable) }
 	done := effectsAt(0, 0)
 	all = append(all, slowInstructions()...)
+	all = append(all, heavyCode()...)
 	// Control.
 	add("br_table in a loop", abi.FaultOutOfFuel, nil, code(opLoop, void, i32(999), 0x0e, uleb(1000), make([]byte, 1001), opEnd, opUnreachable))
 	add("deep blocks", 0, nil, code(repeated(1000, opBlock, void), repeated(1000, opEnd), done))
@@ -73,6 +74,52 @@ func furtherBehaviours() (all []behaviour) {
 	all = append(all, hostCalls()...)
 	all = append(all, shownNames()...)
 	return all
+}
+
+// heavyCode is near what the scanner lets through of what the compiler takes long for.
+func heavyCode() (all []behaviour) {
+	add := func(name string, fault abi.FaultKind, locals int, call []byte) *builder {
+		all = append(all, behaviour{name, guestThat(nil, call), fault})
+		b := &all[len(all)-1].builder
+		b.funcs[2].locals = locals
+		return b
+	}
+	done, load := effectsAt(0, 0), code(i32(0), 0x28, 2, 0)
+	add("branches to one label, as many as may be", 0, 0, code(opBlock, void, branchesOut(4998), opEnd, done))
+	add("branches to one label over locals", 0, 46, code(opBlock, void, branchesOut(1400), opEnd, reads(46), done))
+	add("branches back to one loop", 0, 46, code(opLoop, void, branchesOut(1400), opEnd, reads(46), done))
+	add("operands over blocks", 0, 0, code(repeated(5000, load), repeated(1000, i32(0), opIf, void, opEnd), repeated(5000, opDrop), done))
+	add("many operands", 0, 0, code(repeated(20_000, load), repeated(20_000, opDrop), done))
+	add("many stores", 0, 0, code(repeated(20_000, i32(0), i32(1), opI32Store, 2, 0), done))
+	add("many calls", 0, 0, code(repeated(20_000, opCall, 0), done))
+	add("many calls by the table", abi.FaultTrap, 0, code(repeated(10_000, i32(0), opCallIndirect, 0, 0), done)).table = []uint32{1, 1}
+	add("recursion with operands", abi.FaultTooDeep, 0, code(repeated(2000, load), i32(0), i32(0), i32(0), opCall, 2, opDrop, repeated(2000, opDrop), done))
+	add("a tree of calls", abi.FaultOutOfFuel, 0, code(opCall, 3, done)).funcs = treeOfCalls(done)
+	add("drops of data", abi.FaultOutOfFuel, 0, code(opLoop, void, 0xfc, 9, 0, opBr, 0, opEnd, opUnreachable)).extra = map[byte][]byte{
+		sectionDataCount: {1}, sectionData: code(1, 1, 1, 0)}
+	add("ten thousand globals", 0, 0, code(repeated(10_000, opGlobalGet, 0, opGlobalSet, uleb(9999)), done)).globals = 10_000
+	return all
+}
+
+// branchesOut are branches out of the block at hand, none of them taken.
+func branchesOut(n int) []byte { return repeated(n, i32(0), 0x0d, 0) }
+
+// reads reads locals behind the three parameters.
+func reads(n int) (b []byte) {
+	for i := range n {
+		b = append(b, code(opLocalGet, uleb(uint64(3+i)), opDrop)...)
+	}
+	return b
+}
+
+// treeOfCalls is a guest whose functions call the next one twice each.
+func treeOfCalls(done []byte) []buildFunc {
+	funcs := append([]buildFunc(nil), goodModule().funcs...)
+	funcs[2].body = code(opCall, 3, done)
+	for n := range 50 {
+		funcs = append(funcs, buildFunc{body: repeated(2, opCall, uleb(uint64(4+n)))})
+	}
+	return append(funcs, buildFunc{})
 }
 
 // slowInstructions take the processor much longer than others.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wasmstream/wasmstream/abi"
 )
@@ -61,6 +62,9 @@ type Options struct {
 	// this process, where what a hostile module does to the compiler it does to all
 	// others: right for tests, and for modules that one trusts.
 	Child Child
+	// Now is the clock by which a module whose compilation took too long is tried again
+	// after a while. Without one it is not.
+	Now func() time.Time
 	// FreshInstance throws the guest away after every call. The answers must stay
 	// the same, since memory is a cache by contract; suites run with it to prove so.
 	FreshInstance bool

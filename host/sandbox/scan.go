@@ -99,6 +99,7 @@ type scanner struct {
 	blockLocals   int // locals times blocks, of all functions
 	values        int // that instructions hand on at once
 	counter       valueCounter
+	crowds        branchCrowds
 
 	manifest       []byte
 	manifestOffset int // -1 if it is absent

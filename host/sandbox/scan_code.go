@@ -1,6 +1,10 @@
 package sandbox
 
-import "github.com/wasmstream/wasmstream/host/sandbox/opcode"
+import (
+	"math"
+
+	"github.com/wasmstream/wasmstream/host/sandbox/opcode"
+)
 
 // Limits on code, from what the engine's compiler takes its time for: measured, a
 // function at one of them takes it a second at most. Go's compiler comes nearest:
@@ -33,6 +37,7 @@ func (s *scanner) instructions(function, start, locals int) {
 	r := opcode.Reader{Data: s.data, At: s.at, End: s.end}
 	open, blocks := 1, 0
 	s.counter.begin(results)
+	s.crowds.begin()
 	var i opcode.Instruction
 	for open > 0 {
 		if err := r.Next(&i); err != nil {
@@ -55,11 +60,12 @@ func (s *scanner) instructions(function, start, locals int) {
 			}
 		}
 		s.counter.step(&i)
+		s.crowds.step(&i)
 	}
 	if r.At != r.End {
 		s.refuse(RefusedMalformed, r.At, "a function has %d bytes after its end", r.End-r.At)
 	}
-	s.blocks(start, blocks, locals)
+	s.blocks(start, blocks, locals, s.crowds.sum)
 	s.moved(start, s.counter.sum)
 	s.at = s.end
 }
@@ -90,15 +96,45 @@ func (s *scanner) targets(i *opcode.Instruction) bool {
 }
 
 // blocks holds a function's number of blocks against the limits: the compiler keeps
-// book of each local in each block.
-func (s *scanner) blocks(start, blocks, locals int) {
-	product := blocks * max(locals, 1)
+// book of each local in each block, and of each pair of branches to one label.
+func (s *scanner) blocks(start, blocks, locals, crowd int) {
+	product := (blocks + crowd/branchPairsPerBlock) * max(locals, 1)
 	switch s.blockLocals += product; {
 	case blocks > blocksOfFunctionMax:
 		s.refuse(RefusedLimit, start, "a function has %d blocks; the limit is %d", blocks, blocksOfFunctionMax)
 	case product > localsTimesBlocksMax:
-		s.refuse(RefusedLimit, start, "a function has %d locals and %d blocks; their product may be %d", locals, blocks, localsTimesBlocksMax)
+		s.refuse(RefusedLimit, start, "a function has %d locals and %d blocks, where branches to one label count as more; their product may be %d",
+			locals, product/max(locals, 1), localsTimesBlocksMax)
 	case s.blockLocals > blockLocalsModuleMax:
 		s.refuse(RefusedLimit, start, "the products of locals and blocks of its functions add up to more than %d", blockLocalsModuleMax)
+	}
+}
+
+// branchPairsPerBlock is how many pairs of branches to one label take the compiler as long
+// as a block does. The worst of Go's functions has 140 branches to a label.
+const branchPairsPerBlock = 400
+
+// branchCrowds counts pairs of branches that go to one label.
+type branchCrowds struct {
+	labels [nestingMax + 1]uint16 // branches to each open block, as far as they can be counted
+	open   int
+	sum    int
+}
+
+func (b *branchCrowds) begin() { b.labels[0], b.open, b.sum = 0, 1, 0 }
+
+// step counts an instruction; what is not valid is for the engine to refuse.
+func (b *branchCrowds) step(i *opcode.Instruction) {
+	switch i.Op {
+	case opcode.Block, opcode.Loop, opcode.If:
+		b.labels[b.open] = 0
+		b.open++
+	case opcode.End:
+		b.open--
+	case opcode.Br, opcode.BrIf:
+		if at := b.open - 1 - int(i.Index); at >= 0 {
+			b.sum += 2 * int(b.labels[at])
+			b.labels[at] += min(1, math.MaxUint16-b.labels[at])
+		}
 	}
 }

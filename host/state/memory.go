@@ -375,7 +375,8 @@ func (m *Memory) Discard(part Ref) {
 // Stats implements Backend.
 func (m *Memory) Stats() Stats {
 	return Stats{
-		Entries: m.live, Timers: m.timed, Bytes: int64(m.live)*int64(m.entryBytes) + int64(m.parts.live)*nodeBytes + m.keys.live + m.texts.live,
+		Entries: m.live, Timers: m.timed, Bytes: int64(m.live)*int64(m.entryBytes) + int64(m.parts.live)*nodeBytes + m.keys.live + m.texts.live +
+			int64(m.many.len)*TimerBytes,
 	}
 }
 

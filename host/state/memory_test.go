@@ -472,6 +472,28 @@ func BenchmarkSetTimerAgain(b *testing.B) {
 	}
 }
 
+// TestTimersAreBytes: an entry has room for two timers, and more of them are counted.
+func TestTimersAreBytes(t *testing.T) {
+	b := state.NewMemory(128, valueBytes)
+	k := key("a")
+	r := b.Entry(k.Hash(), k, state.Namespace{})
+	b.SetTimer(state.EventTimer, 1, r)
+	b.SetTimer(state.ProcTimer, 1, r)
+	few := b.Stats().Bytes
+	for at := range int64(1000) {
+		b.SetTimer(state.EventTimer, at+2, r)
+	}
+	if more := b.Stats().Bytes - few; more != 1000*state.TimerBytes {
+		t.Errorf("%d bytes more with 1000 timers more", more)
+	}
+	for at := range int64(1000) {
+		b.DeleteTimer(state.EventTimer, at+2, r)
+	}
+	if more := b.Stats().Bytes - few; more != 0 {
+		t.Errorf("%d bytes more when they were deleted", more)
+	}
+}
+
 // TestBytesFollowWhatIsHeld: what an entry takes follows from its values, and not from
 // what they once were: that of a value that was long and is short, of one that is gone
 // while the entry stays, and of a part that was discarded.

@@ -161,8 +161,8 @@ type Backend interface {
 type Stats struct {
 	Entries int
 	Timers  int
-	// Bytes is what the entries take in memory, their keys and values included, but
-	// not what the backend keeps free for others to come.
+	// Bytes is what the entries take in memory, their keys, values and timers included,
+	// but not what the backend keeps free for others to come.
 	Bytes int64
 }
 

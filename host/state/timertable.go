@@ -9,7 +9,12 @@ type timerTable struct {
 	extras []extraTimer // chained by entry
 	free   uint32       // first free extra + 1, linked by next
 	sets   pool
+	len    int // timers
 }
+
+// TimerBytes is about what a timer takes in memory that is not one of the first two of
+// its entry and has a moment of its own: in the table, a set, and the queue.
+const TimerBytes = 160
 
 // extraTimer is a timer in the chain that begins at its entry.
 type extraTimer struct {
@@ -65,6 +70,7 @@ func (t *timerTable) add(s *timerSet, d Domain, at int64, r Ref, first uint32) u
 		t.extras[first-1].prev = x
 	}
 	t.put(s, r, x)
+	t.len++
 	return x
 }
 
@@ -114,6 +120,7 @@ func (t *timerTable) empty(s *timerSet) {
 func (t *timerTable) drop(s *timerSet, x, first uint32) uint32 {
 	e := &t.extras[x-1]
 	t.unlink(s, e.ref)
+	t.len--
 	if e.prev != 0 {
 		t.extras[e.prev-1].next = e.next
 	} else {

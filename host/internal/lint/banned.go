@@ -22,7 +22,7 @@ type ban struct {
 var wired = []string{"cmd/**", "bench", "udfs/**", "abi/gen", "host/internal/**", "guest-sdk/go/main_stub.go"}
 
 // diskPlaces are the leaves that may touch files.
-var diskPlaces = []string{"host/connector/*", "host/state/*", "host/checkpoint/folder", "host/sandbox/cache.go"}
+var diskPlaces = []string{"host/connector/*", "host/state/*", "host/checkpoint/folder", "host/sandbox/cache.go", "host/sandbox/poison.go"}
 
 var osHarmless = []string{
 	"File", "FileInfo", "FileMode", "DirEntry", "PathError", "LinkError", "SyscallError", "Signal",
