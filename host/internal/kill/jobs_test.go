@@ -89,7 +89,7 @@ func tell(t *testing.T, r *Report) {
 	t.Helper()
 	t.Log(r)
 	if t.Failed() {
-		t.Logf("the last lives:\n%s", r.History())
+		t.Logf("the lives:\n%s", r.History())
 	}
 	if missed := r.Missed(); r.Kills() >= killsFromAll && len(missed) > 0 {
 		t.Errorf("the command was not killed at %q in %d kills", missed, r.Kills())

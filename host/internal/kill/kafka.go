@@ -205,10 +205,15 @@ func (j KafkaJob) compare(ctx context.Context, topic string, want []Result) erro
 	if err != nil {
 		return err
 	}
-	if f := Compare(want, seen); !f.None() {
-		return fmt.Errorf("%s: %s", topic, f)
+	f := Compare(want, seen)
+	if f.None() {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("%s: %s", topic, f)
+	for _, lost := range f.Lost[:min(len(f.Lost), 3)] {
+		err = fmt.Errorf("%w\n%s", err, whereabouts(ctx, j.Broker.Bootstrap, topic, lost))
+	}
+	return err
 }
 
 // BoundedKafka is the job over as many records as are sent at once. Each round has topics of its own to write to, which

@@ -38,6 +38,7 @@ func (e End) String() string { return [...]string{"killed", "done", "failed", "e
 type Life struct {
 	Fate Fate
 	End  End
+	At   time.Time // when it began
 	Took time.Duration
 	Said string // the end of what it said
 	// Broker says that the broker was killed too.
@@ -46,7 +47,7 @@ type Life struct {
 
 // String tells how the life ended, and how it was to end.
 func (l Life) String() string {
-	return fmt.Sprintf("%s after %s; to be killed %s", l.End, l.Took.Round(time.Millisecond), l.Fate)
+	return fmt.Sprintf("%s %s after %s; to be killed %s", l.At.Format(time.StampMilli), l.End, l.Took.Round(time.Millisecond), l.Fate)
 }
 
 // LifeMax is how long a command may take to reach the point where it is to be killed, or to end if it is not to be. That
@@ -61,7 +62,7 @@ func (c Command) Live(ctx context.Context, fate Fate, killBroker func() error) (
 	if err != nil {
 		return Life{}, err
 	}
-	life := Life{Fate: fate}
+	life := Life{Fate: fate, At: r.started}
 	var fated <-chan time.Time
 	if fate.After > 0 {
 		fated = time.After(fate.After)

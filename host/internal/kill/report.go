@@ -63,14 +63,11 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// History lists the last lives, to see what led to a finding.
+// History lists the lives, to see what led to a finding.
 func (r *Report) History() string {
-	const shown = 30
 	var b strings.Builder
 	for i, l := range r.Lives {
-		if i >= len(r.Lives)-shown {
-			fmt.Fprintf(&b, "  %d. %s\n", i+1, l)
-		}
+		fmt.Fprintf(&b, "  %d. %s\n", i+1, l)
 	}
 	return b.String()
 }

@@ -18,15 +18,29 @@ func readTopic(ctx context.Context, bootstrap, topic string, take func(*kgo.Reco
 	if err != nil {
 		return err
 	}
-	from, left := map[int32]kgo.Offset{}, map[int32]int64{} // of what is left, where it ends
+	upTo := map[int32]int64{}
 	for p, e := range ends {
-		if e.committed > 0 {
-			from[p], left[p] = kgo.NewOffset().At(0), e.committed
+		upTo[p] = e.committed
+	}
+	return readUpTo(ctx, bootstrap, topic, kgo.ReadCommitted(), upTo, func(r *kgo.Record) error {
+		if r.Attrs.IsControl() {
+			return nil
+		}
+		return take(r)
+	})
+}
+
+// readUpTo reads a topic's partitions from their beginning up to an offset, and hands over each record, the ends of
+// transactions among them: the last in a partition may be of no other kind.
+func readUpTo(ctx context.Context, bootstrap, topic string, level kgo.IsolationLevel, upTo map[int32]int64, take func(*kgo.Record) error) error {
+	from, left := map[int32]kgo.Offset{}, map[int32]int64{} // of what is left, where it ends
+	for p, end := range upTo {
+		if end > 0 {
+			from[p], left[p] = kgo.NewOffset().At(0), end
 		}
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
-		kgo.KeepControlRecords()) // a transaction ends with one: the last in a partition may be of no other kind
+	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.FetchIsolationLevel(level),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.KeepControlRecords())
 	if err != nil {
 		return err
 	}
@@ -40,9 +54,7 @@ func readTopic(ctx context.Context, bootstrap, topic string, take func(*kgo.Reco
 			if r.Offset+1 >= left[r.Partition] {
 				delete(left, r.Partition)
 			}
-			if !r.Attrs.IsControl() {
-				err = errors.Join(err, take(r))
-			}
+			err = errors.Join(err, take(r))
 		})
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package kill
 
 import (
 	"context"
+	"regexp"
 	"testing"
 	"time"
 
@@ -60,6 +61,15 @@ func TestTopicsAreReadAsCommitted(t *testing.T) {
 		}
 	}
 	check(false)
+	for lost, wanted := range map[Result]string{
+		{"b", 1, 1, 1, 0, 10}: `(?s) is 1 times in .* at 0:\d+, by producer \d+ of epoch \d+, before the abort at \d+, .*\n    .* epoch \d+ state \d`,
+		want[1]:               `(?s) is 1 times in .*, before the commit at \d+, .*\n    .* epoch \d+ state \d`,
+		{"e", 1, 1, 1, 0, 10}: ` is 0 times in [^,]*$`,
+	} {
+		if said := whereabouts(t.Context(), b.Bootstrap, topic, lost); !regexp.MustCompile(wanted).MatchString(said) {
+			t.Errorf("%+v is not lost as told: %s", lost, said)
+		}
+	}
 	transact(t, b, topic, []Result{{"d", 1, 1, 1, 0, 10}}, func(*kgo.Client) error { return nil })
 	check(true)
 }
