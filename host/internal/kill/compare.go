@@ -1,7 +1,9 @@
 package kill
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +19,7 @@ func (s Seen) String() string { return fmt.Sprintf("%+v at %d:%d", s.Result, s.P
 
 // Findings are what is wrong with an output.
 type Findings struct {
-	Lost       []Result
+	Lost       []Result // as their windows end
 	Twice      []Seen // all but the first of each
 	Strange    []Seen // not what any window comes to
 	OutOfOrder []Seen // behind a later one of its key, or in another partition than that
@@ -53,6 +55,7 @@ func Compare(want []Result, got []Seen) Findings {
 			f.Lost = append(f.Lost, r)
 		}
 	}
+	slices.SortFunc(f.Lost, func(a, b Result) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Key, b.Key)) })
 	return f
 }
 
@@ -68,6 +71,9 @@ const shownMax = 5
 func (f Findings) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d lost, %d twice, %d strange, %d out of order", len(f.Lost), len(f.Twice), len(f.Strange), len(f.OutOfOrder))
+	if n := len(f.Lost); n > 0 {
+		fmt.Fprintf(&b, "\n  lost are windows that end from %d to %d", f.Lost[0].End, f.Lost[n-1].End)
+	}
 	for _, r := range f.Lost[:min(shownMax, len(f.Lost))] {
 		fmt.Fprintf(&b, "\n  lost: %+v", r)
 	}
