@@ -20,9 +20,9 @@ func (s Seen) String() string { return fmt.Sprintf("%+v at %d:%d", s.Result, s.P
 // Findings are what is wrong with an output.
 type Findings struct {
 	Lost       []Result // as their windows end
-	Twice      []Seen // all but the first of each
-	Strange    []Seen // not what any window comes to
-	OutOfOrder []Seen // behind a later one of its key, or in another partition than that
+	Twice      []Seen   // all but the first of each
+	Strange    []Seen   // not what any window comes to
+	OutOfOrder []Seen   // behind a later one of its key, or in another partition than that
 }
 
 // Compare holds an output, in the order of each partition, against what is expected of it. Results of a key must be in one
