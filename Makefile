@@ -23,7 +23,7 @@ help: ## what can be made
 
 test: check ## check, and all tests of all modules here
 	@failed=0; for module in $(MODULES); do \
-	  echo "go test: $$module"; $(GO) run ./host/internal/verdict -C $$module -timeout 20m ./... || failed=1; \
+	  echo "go test: $$module"; $(GO) run ./host/internal/verdict -C $$module -timeout 40m ./... || failed=1; \
 	done; exit $$failed
 
 check: vulnerabilities ## gofmt, go vet, the repository's own rules, generated files, known vulnerabilities

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -84,7 +85,7 @@ func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (
 	for i, module := range m.digests(plan) {
 		h.Modules = append(h.Modules, recording.Module{Name: module.Name, Path: plan.Modules[i].Path, Digest: module.Digest})
 	}
-	if r.file, err = os.Create(f.Record); err != nil {
+	if r.file, err = createRecording(f.Record); err != nil {
 		return nil, &exitError{exitBadInput, &fileError{f.Record, notThere(err, f.Record)}}
 	}
 	r.w, err = recording.NewWriter(r.file, recording.Options{BytesMax: int64(f.RecordMB) << 20, Sample: sample, Stopped: func(reason error) {
@@ -94,6 +95,29 @@ func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (
 		return nil, errors.Join(&fileError{f.Record, err}, r.file.Close())
 	}
 	return r, nil
+}
+
+// createRecording makes the file of a recording, over an older one. Another file is not
+// written over: it may be what the job reads.
+func createRecording(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		beginning := make([]byte, 64)
+		old, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		n, err := io.ReadFull(old, beginning)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		if err = errors.Join(err, old.Close()); err != nil {
+			return nil, err
+		}
+		if !recording.Looks(beginning[:n]) {
+			return nil, errors.New("it is there, and is no recording; --record writes over an older recording only")
+		}
+	}
+	return os.Create(path)
 }
 
 // choose finds the functions that are to be recorded.

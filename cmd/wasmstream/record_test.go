@@ -26,6 +26,12 @@ func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	folder, o := recordJob(t, "--record", "calls.rec")
 	o.expect(t, exitOK, "recorded ", "calls.rec; see wasmstream replay calls.rec")
+	run(t, folder, "run", "job.yaml", "--record", "calls.rec").expect(t, exitOK, "recorded ")
+	flights := read(t, filepath.Join(folder, "flights.ndjson"))
+	run(t, folder, "run", "job.yaml", "--record", "flights.ndjson").expect(t, exitBadInput, "flights.ndjson: it is there, and is no recording")
+	if read(t, filepath.Join(folder, "flights.ndjson")) != flights {
+		t.Error("the source was written over")
+	}
 	o = run(t, folder, "replay", "calls.rec")
 	o.expect(t, exitOK)
 	if !strings.HasSuffix(o.stdout, " calls of 1 instances of functions: all are as they were\n") {

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +11,13 @@ import (
 )
 
 // magic is the first line of a recording; the number is the version of the format.
-const magic = "wasmstream recording 0\n"
+const magic = family + " 0\n"
+
+// family is how recordings of all versions begin.
+const family = "wasmstream recording"
+
+// Looks tells whether a file that begins so may be a recording, of any version.
+func Looks(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(family)) }
 
 // The kinds of records.
 const (
