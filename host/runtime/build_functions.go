@@ -69,7 +69,7 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 		if t.instance, err = b.instance(f); err != nil {
 			return err
 		}
-		if t.caller, err = b.callerIn(t.instance, f, guests.Options{Written: t.timed}, t); err != nil {
+		if t.caller, err = b.callerIn(t.instance, f, guests.Options{Written: t.timed, Enough: t.isOver}, t); err != nil {
 			return err
 		}
 		o.phases.trigger = t

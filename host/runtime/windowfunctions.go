@@ -66,7 +66,7 @@ type assigner struct {
 }
 
 // firstFailure is the first op of a run of records that fails the step. What the records
-// before it lead to is done first.
+// before it lead to is done first; those behind it are not asked about any more.
 type firstFailure struct {
 	at  int
 	err error // nil: there is none
@@ -122,8 +122,8 @@ func (a *assigner) Fault(op int, err error) error {
 	return nil
 }
 
-// isFull tells that the rest is to be asked about in another run.
-func (a *assigner) isFull() bool { return len(a.windows) >= windowsRunMax }
+// isFull tells that the rest is to be asked about in another run, or not at all.
+func (a *assigner) isFull() bool { return len(a.windows) >= windowsRunMax || a.failed.err != nil }
 
 // ask asks for the windows of rows from..to of a batch, and returns behind which row it
 // stopped: at least one was asked about. An assigner has no state, so those that follow
@@ -260,7 +260,7 @@ func (t *trigger) Done(int) error {
 func (t *trigger) Fault(op int, err error) error {
 	n := len(t.answers)
 	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes), faulty: true})
-	if t.again && (t.isLost || t.failed.err != nil || slices.Contains(t.told, n)) {
+	if t.again && slices.Contains(t.told, n) {
 		return nil
 	}
 	t.failed.note(n, t.fault(op, err))
@@ -274,6 +274,10 @@ func (t *trigger) Fault(op int, err error) error {
 	}
 	return nil
 }
+
+// isOver tells that no more questions are to be asked: what is behind the last answer fails
+// with it, or is asked again.
+func (t *trigger) isOver() bool { return t.failed.err != nil || t.isLost }
 
 // Near is a part of guests.Limited. What waits to be carried out, and what is kept to take
 // decisions back, is memory as state is.
@@ -321,7 +325,10 @@ func (t *trigger) unite(from state.Ref) {
 // question adds what the core asks. Row and time are of the record that led to it;
 // there is none of a timer.
 func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row, at stream.EventTime, now window.Now) error {
-	if err := t.enter(r); err != nil {
+	if t.isOver() {
+		return nil
+	}
+	if err := t.enter(r); err != nil || t.isOver() {
 		return err
 	}
 	ctx := guests.Context{
