@@ -390,8 +390,10 @@ type SplitRecord struct {
 	Offset int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	Record int64                  `protobuf:"varint,3,opt,name=record,proto3" json:"record,omitempty"`
 	// The greatest event time so far; the least int64 is none.
-	MaxTimeMs     int64 `protobuf:"fixed64,4,opt,name=max_time_ms,json=maxTimeMs,proto3" json:"max_time_ms,omitempty"`
-	Ended         bool  `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	MaxTimeMs int64 `protobuf:"fixed64,4,opt,name=max_time_ms,json=maxTimeMs,proto3" json:"max_time_ms,omitempty"`
+	Ended     bool  `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Tells the split from another that came to be under its name; empty if that is not known.
+	Identity      string `protobuf:"bytes,6,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +461,13 @@ func (x *SplitRecord) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *SplitRecord) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
 }
 
 // SinkRecord is what a sink handed over.
@@ -613,13 +622,14 @@ const file_checkpoint_proto_rawDesc = "" +
 	"\fSourceRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05ended\x18\x02 \x01(\bR\x05ended\x12:\n" +
-	"\x06splits\x18\x03 \x03(\v2\".wasmstream.checkpoint.SplitRecordR\x06splits\"\x87\x01\n" +
+	"\x06splits\x18\x03 \x03(\v2\".wasmstream.checkpoint.SplitRecordR\x06splits\"\xa3\x01\n" +
 	"\vSplitRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\x03R\x06record\x12\x1e\n" +
 	"\vmax_time_ms\x18\x04 \x01(\x10R\tmaxTimeMs\x12\x14\n" +
-	"\x05ended\x18\x05 \x01(\bR\x05ended\"Z\n" +
+	"\x05ended\x18\x05 \x01(\bR\x05ended\x12\x1a\n" +
+	"\bidentity\x18\x06 \x01(\tR\bidentity\"Z\n" +
 	"\n" +
 	"SinkRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +

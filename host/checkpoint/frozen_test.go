@@ -131,6 +131,9 @@ func checkFrozen(t *testing.T, store checkpoint.Store) {
 	if m := r.Manifest; m == nil || m.Job != "frozen" || m.Sources[0].Splits[0].Offset != 1234 || string(m.Sinks[0].Handover) != "7" || !r.Committed {
 		t.Fatalf("%+v", r)
 	}
+	if at := r.Manifest.Sources[0].Positions()[0]; at.Split != "0" || at.Identity != "" {
+		t.Errorf("the position is %+v; an identity was not kept then", at)
+	}
 	opened, err := checkpoint.OpenRefs(store, r.Manifest.Step("count").Files)
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,8 @@ type Split struct {
 	connector.Position
 	MaxTime stream.EventTime // the greatest so far
 	Ended   bool
+	// Identity is connector.SplitPosition's; "" in checkpoints of versions that did not keep it.
+	Identity string
 }
 
 // Sink is what a sink handed over.
@@ -244,7 +246,7 @@ func RefsFor(refs []FileRef, groups Groups) []FileRef {
 func (s *Source) Positions() []connector.SplitPosition {
 	var at []connector.SplitPosition
 	for _, p := range s.Splits {
-		at = append(at, connector.SplitPosition{Split: p.Name, Position: p.Position, Ended: p.Ended})
+		at = append(at, connector.SplitPosition{Split: p.Name, Position: p.Position, Ended: p.Ended, Identity: p.Identity})
 	}
 	return at
 }

@@ -27,6 +27,7 @@ func (m *Manifest) record() *ManifestRecord {
 		for _, p := range s.Splits {
 			source.Splits = append(source.Splits, &SplitRecord{
 				Name: p.Name, Offset: p.Offset, Record: p.Record, MaxTimeMs: int64(p.MaxTime), Ended: p.Ended,
+				Identity: p.Identity,
 			})
 		}
 		r.Sources = append(r.Sources, source)
@@ -61,7 +62,7 @@ func manifestOf(r *ManifestRecord) *Manifest {
 		for _, p := range s.Splits {
 			source.Splits = append(source.Splits, Split{
 				Name: p.Name, Position: connector.Position{Offset: p.Offset, Record: p.Record},
-				MaxTime: stream.EventTime(p.MaxTimeMs), Ended: p.Ended,
+				MaxTime: stream.EventTime(p.MaxTimeMs), Ended: p.Ended, Identity: p.Identity,
 			})
 		}
 		m.Sources = append(m.Sources, source)

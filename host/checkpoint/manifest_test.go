@@ -29,7 +29,7 @@ func full() *checkpoint.Manifest {
 			{Name: "pass", Layout: ""},
 		},
 		Sources: []checkpoint.Source{{Name: "in", Ended: true, Splits: []checkpoint.Split{
-			{Name: "clicks-0", Position: connector.Position{Offset: 1 << 40, Record: 9}, MaxTime: 1_600_000_000_000},
+			{Name: "clicks-0", Position: connector.Position{Offset: 1 << 40, Record: 9}, MaxTime: 1_600_000_000_000, Identity: "00ff"},
 			{Name: "clicks-1", MaxTime: stream.MinTime, Ended: true},
 		}}},
 		Sinks:   []checkpoint.Sink{{Name: "out", Connector: "kafka counts", Handover: []byte{0, 1, 2}}, {Name: "late"}},

@@ -26,7 +26,9 @@ type Chunk struct {
 	// Topic and Partition are the split's, where it is a partition of a topic.
 	Topic     string
 	Partition int32
-	Data      []byte
+	// Identity is the split's; see SplitPosition.
+	Identity string
+	Data     []byte
 	// Ends has, for each record, the offset in Data behind it, its delimiter
 	// included.
 	Ends []uint32
@@ -85,6 +87,9 @@ type SplitPosition struct {
 	Split string
 	Position
 	Ended bool // it has no more records, and is not to be read again
+	// Identity tells the split from another that came to be under its name; "" if it
+	// is not known. What a source says of it in a chunk, it gets back at Open.
+	Identity string
 }
 
 // Source reads the records of its splits, each split in order. Open comes first,

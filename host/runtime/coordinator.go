@@ -318,7 +318,9 @@ func (c *coordinator) giveUp(err error) error {
 func (s *sourceState) saved(name string) checkpoint.Source {
 	out := checkpoint.Source{Name: name, Ended: s.Ended}
 	for _, p := range s.Splits {
-		out.Splits = append(out.Splits, checkpoint.Split{Name: p.Split, Position: p.Position, MaxTime: p.MaxTime, Ended: p.Ended})
+		out.Splits = append(out.Splits, checkpoint.Split{
+			Name: p.Split, Position: p.Position, MaxTime: p.MaxTime, Ended: p.Ended, Identity: p.Identity,
+		})
 	}
 	return out
 }

@@ -32,16 +32,17 @@ type decodeTask struct {
 // decoded is a batch of rows with what became of the records it was made from,
 // which are of one split.
 type decoded struct {
-	batch  *stream.Batch
-	split  string
-	end    connector.Position // behind the last record
-	bytes  int64
-	faults []recordFault
-	lost   []byte                // of records that could not be decoded
-	marks  []punctuatedWatermark // that the source's function says
-	last   bool                  // of its chunk
-	closed bool                  // the split has no more records
-	ended  bool                  // of the input
+	batch    *stream.Batch
+	split    string
+	identity string
+	end      connector.Position // behind the last record
+	bytes    int64
+	faults   []recordFault
+	lost     []byte                // of records that could not be decoded
+	marks    []punctuatedWatermark // that the source's function says
+	last     bool                  // of its chunk
+	closed   bool                  // the split has no more records
+	ended    bool                  // of the input
 	// announcing says that more splits are to be made known first.
 	announcing bool
 }
@@ -108,7 +109,8 @@ func (t *decodeTask) begin() {
 func (t *decodeTask) decode(d *decoded) error {
 	c := t.chunk
 	d.batch.Reset()
-	d.split, d.faults, d.bytes = c.Split, d.faults[:0], 0
+	d.split, d.identity = c.Split, c.Identity
+	d.faults, d.bytes = d.faults[:0], 0
 	d.lost, d.marks = d.lost[:0], d.marks[:0]
 	if t.guest != nil {
 		if err := t.decodeByGuest(d); err != nil {

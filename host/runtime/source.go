@@ -41,6 +41,7 @@ type sourceTask struct {
 // sourceSplit is how far a split has come.
 type sourceSplit struct {
 	name     string
+	identity string
 	position connector.Position
 	ended    bool
 	marks    *splitMarks
@@ -172,7 +173,7 @@ func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 	t.stats.Records.Add(int64(t.out.batch.Len()))
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
-	split.position = d.end
+	split.position, split.identity = d.end, d.identity
 	if d.closed && !split.ended {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)
@@ -196,7 +197,7 @@ func (t *sourceTask) splitOf(name string) *sourceSplit {
 }
 
 func (t *sourceTask) addSplit(from splitState) *sourceSplit {
-	s := &sourceSplit{name: from.Split, position: from.Position, ended: from.Ended}
+	s := &sourceSplit{name: from.Split, identity: from.Identity, position: from.Position, ended: from.Ended}
 	if !s.ended {
 		s.marks = t.marks.add(from.MaxTime)
 		s.marks.meter.name = s.name
@@ -230,7 +231,8 @@ func (t *sourceTask) state() sourceState {
 		if s.marks != nil {
 			max = s.marks.max
 		}
-		state.Splits = append(state.Splits, splitState{connector.SplitPosition{Split: s.name, Position: s.position, Ended: s.ended}, max})
+		at := connector.SplitPosition{Split: s.name, Position: s.position, Ended: s.ended, Identity: s.identity}
+		state.Splits = append(state.Splits, splitState{at, max})
 	}
 	return state
 }

@@ -97,7 +97,7 @@ func (s *Source) adopt(f found) []*split {
 	for name, t := range f {
 		known := s.topics[name]
 		if known == nil {
-			known = &topic{name: name, id: t.TopicID}
+			known = newTopic(name, t.TopicID)
 			s.topics[name] = known
 		}
 		for _, part := range t.Partitions {

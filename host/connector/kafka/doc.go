@@ -51,12 +51,16 @@
 //	a record is refused              TopicError names its key or time, and the setting: TestRefusedRecords
 //	a partition or topic is new      it is read from its beginning: TestPartitionsAndTopicsThatAreNew
 //	a topic is deleted, made anew    TopicError names it: TestTopicsThatAreNotThere,
+//	                                 TestATopicThatIsMadeAnewWhileNobodyReads,
 //	                                 TestATopicThatIsDeletedWhileItIsWritten
 //	records are deleted unread       GoneError says up to where: TestRecordsThatAreGone
 //	transactions that were given up  are passed over, also at the end: TestTransactionsThatWereGivenUp
 //	compaction left gaps             positions lie behind them: TestWhatCompactionLeaves
 //
-// Caveats: message formats older than Kafka 0.11's are not read; replicas of other
-// racks are not read; a request names every partition (no fetch sessions). A split that is
-// paused is not asked for, so its lag is that of when it was.
+// Caveats: a topic that was made anew while nobody read it is known by its id, which
+// brokers have since Kafka 2.8 and checkpoints since they keep it; and one that was
+// copied to another cluster, even with its offsets, is another topic. Message formats
+// older than Kafka 0.11's are not read; replicas of other racks are not read; a request
+// names every partition (no fetch sessions). A split that is paused is not asked for, so
+// its lag is that of when it was.
 package kafka

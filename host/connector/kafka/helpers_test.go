@@ -207,7 +207,7 @@ func (r *reading) once() error {
 	}
 	r.offs[c.Split] = append(r.offs[c.Split], c.Offsets...)
 	r.meta[c.Split] = append(r.meta[c.Split], c.Meta...)
-	r.at[c.Split] = connector.SplitPosition{Split: c.Split, Position: c.Next, Ended: c.Ended}
+	r.at[c.Split] = connector.SplitPosition{Split: c.Split, Position: c.Next, Ended: c.Ended, Identity: c.Identity}
 	return nil
 }
 

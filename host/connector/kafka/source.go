@@ -161,8 +161,8 @@ func (s *Source) open(ctx context.Context, at []connector.SplitPosition) error {
 	return nil
 }
 
-// positions returns the positions by split. A split that is not there any more is an
-// error; a topic that the source does not read any more is left out, and told.
+// positions returns the positions by split. A split that is not there any more, or is
+// another one under its name, is an error; a topic that the source does not read any more is left out, and told.
 func (s *Source) positions(at []connector.SplitPosition) (map[string]connector.SplitPosition, error) {
 	byName := map[string]connector.SplitPosition{}
 	for _, p := range at {
@@ -179,6 +179,8 @@ func (s *Source) positions(at []connector.SplitPosition) (map[string]connector.S
 			s.log.Warn("a topic that matched the pattern is not there any more, and is not waited for", "topic", name, "split", p.Split, "offset", p.Offset)
 		case s.byName[p.Split] == nil:
 			return nil, &TopicError{Topic: name, Reason: fmt.Sprintf("it was read up to offset %d of %s, which is not there any more: was the topic deleted?", p.Offset, p.Split)}
+		case !p.Ended && s.topics[name].isNot(p.Identity):
+			return nil, &TopicError{Topic: name, Reason: "it was deleted and made anew since the checkpoint; its offsets mean other records now"}
 		default:
 			byName[p.Split] = p
 		}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -368,4 +369,57 @@ func TestEncryptedConnections(t *testing.T) {
 		}
 		must(t, s.Close())
 	}
+}
+
+// A topic that has as many records again is told from the one of the checkpoint by its id.
+func TestATopicThatIsMadeAnewWhileNobodyReads(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) *broker{
+		"fake": func(t *testing.T) *broker { return fakeKafka(t) },
+		"real": func(t *testing.T) *broker { return realKafka(t) },
+	} {
+		t.Run(name, func(t *testing.T) { readsNoOtherTopic(t, start(t)) })
+	}
+}
+
+func readsNoOtherTopic(t *testing.T, b *broker) {
+	topic := b.topic(t, 1)
+	b.produce(t, topic, 0, "a", "b")
+	first := open(t, b.live(topic))
+	first.until(2)
+	must(t, first.source.Close())
+
+	b.produce(t, topic, 0, "c")
+	same := open(t, b.live(topic), first.positions()...)
+	same.until(1)
+	must(t, same.source.Close())
+	if d := cmp.Diff([]string{"c"}, same.values[topic+"/0"]); d != "" {
+		t.Error(d)
+	}
+
+	admin := kadm.NewClient(b.client(t))
+	_, err := admin.DeleteTopic(context.Background(), topic)
+	must(t, err)
+	eventually(t, "the topic to be made anew", func() bool {
+		_, err := admin.CreateTopic(context.Background(), 1, 1, nil, topic)
+		return err == nil
+	})
+	b.produce(t, topic, 0, "lost 1", "lost 2", "lost 3", "d")
+	anew, err := kafka.NewSource(b.live(topic))
+	must(t, err)
+	defer anew.Close()
+	var of *kafka.TopicError
+	if err := anew.Open(same.positions()); !errors.As(err, &of) || of.Topic != topic || !strings.Contains(err.Error(), "made anew since the checkpoint") {
+		t.Errorf("%v; want a TopicError that says that it was made anew", err)
+	}
+
+	unknown := same.positions()[0] // as of a version that kept no identity
+	unknown.Identity = ""
+	old := open(t, b.live(topic), unknown)
+	old.until(1)
+	if d := cmp.Diff([]string{"d"}, old.values[topic+"/0"]); d != "" {
+		t.Error(d)
+	}
+	ended := same.positions()[0]
+	ended.Ended = true // nothing more is read of it, so nothing is lost
+	must(t, open(t, b.live(topic), ended).source.Close())
 }

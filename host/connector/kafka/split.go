@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -36,9 +37,23 @@ type split struct {
 
 // topic is a topic that is read.
 type topic struct {
-	name    string
-	id      [16]byte
-	missing int // in how many answers in a row it was not there
+	name     string
+	id       [16]byte
+	identity string // the id as checkpoints have it; "": brokers before Kafka 2.8 have none
+	missing  int    // in how many answers in a row it was not there
+}
+
+func newTopic(name string, id [16]byte) *topic {
+	t := &topic{name: name, id: id}
+	if id != [16]byte{} {
+		t.identity = hex.EncodeToString(id[:])
+	}
+	return t
+}
+
+// isNot says whether it is another one than that of an identity, as far as both are known.
+func (t *topic) isNot(identity string) bool {
+	return t.identity != "" && identity != "" && t.identity != identity
 }
 
 func splitName(topic string, partition int32) string {
@@ -56,7 +71,7 @@ func parseSplit(name string) (topic string, partition int32, err error) {
 
 // sign says in a chunk whose it is.
 func (s *split) sign(c *connector.Chunk) {
-	c.Split, c.Topic, c.Partition = s.name, s.topic.name, s.partition
+	c.Split, c.Topic, c.Partition, c.Identity = s.name, s.topic.name, s.partition, s.topic.identity
 }
 
 // moveTo notes where the reader stands.
