@@ -288,7 +288,7 @@ func inspectCheaply(t testing.TB, wasm []byte) (Info, error) {
 		before, start := allocated(), processorTime(t)
 		info, err := Inspect(wasm, Options{})
 		bytes, took := allocated()-before, processorTime(t)-start
-		if bytes <= uint64(16*len(wasm)+slackBytes) && took <= time.Second {
+		if bytes <= uint64(raceSlack*(16*len(wasm)+slackBytes)) && took <= time.Second {
 			return info, err
 		}
 		if attempt == attempts {
