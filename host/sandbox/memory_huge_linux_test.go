@@ -13,7 +13,7 @@ import (
 // mapping's flags; whether it has some is its own affair.
 func TestMemoryBehindTheFirstIsOfHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
-		t.Skip("this system has no huge pages")
+		t.Skip("this system has no huge pages") // a kernel without them: nothing can be asked for
 	}
 	memory := allocateMemory(0, 64<<20)
 	defer memory.Free()
@@ -30,7 +30,7 @@ func mappingFlags(t *testing.T, address uintptr) []string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
-		t.Skip(err)
+		t.Skip(err) // a system without /proc: what a mapping is like cannot be seen
 	}
 	within := false
 	for line := range strings.Lines(string(text)) {
