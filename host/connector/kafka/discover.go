@@ -18,7 +18,7 @@ import (
 // missingMax is in how many answers in a row a topic is not there before it is held to
 // be deleted: a broker that has just started, or a topic that was just made, may not
 // be known everywhere.
-const missingMax = 4
+const missingMax = 8
 
 // found is what the brokers say of topics that are there, by name.
 type found map[string]kmsg.MetadataResponseTopic
