@@ -24,13 +24,13 @@ type guestDecoder struct {
 	time     func(row stream.Row, chunk *chunk, record int) (stream.EventTime, error)
 	buf      []byte
 
-	into   *decoded // of the present frame
-	chunk  *chunk
-	ops    []guestRecord
-	first  int   // row of the batch that is the first of the present op
-	before int   // bytes of the batch before it
-	op     int   // that first is of; -1: none
-	wrong  error // of the present op
+	into  *decoded // of the present frame
+	chunk *chunk
+	ops   []guestRecord
+	first int   // row of the batch that is the first of the present op
+	bytes int64 // of its rows
+	op    int   // that first is of; -1: none
+	wrong error // of the present op
 }
 
 // guestRecord is a record that is asked about.
@@ -84,7 +84,7 @@ func (g *guestDecoder) Store(uint32, int, stream.Row) error { return nil }
 func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	b := g.into.batch
 	if g.op != i {
-		g.op, g.first, g.before, g.wrong = i, b.Len(), b.Bytes(), nil
+		g.op, g.first, g.bytes, g.wrong = i, b.Len(), 0, nil
 	}
 	if g.wrong != nil {
 		return nil
@@ -101,7 +101,8 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	n := b.Len() - 1
 	at, err := g.time(b.Row(n), g.chunk, record)
 	b.SetTime(n, at)
-	if g.wrong = err; err == nil && g.join != nil && b.Bytes()-g.before > int(g.function.Limits.OutputBytes) {
+	g.bytes += int64(len(b.Row(n)))
+	if g.wrong = err; err == nil && g.join != nil && g.bytes > g.function.Limits.OutputBytes {
 		g.wrong = overLimit("its rows with the record's metadata have more than %d bytes: limits: {output: …} at the top of the job raises it", g.function.Limits.OutputBytes)
 	}
 	return nil
