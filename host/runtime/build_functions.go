@@ -115,7 +115,7 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 		withoutTimers: withoutTimers{o.limit},
 		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
 		groups: map[uint32]state.Ref{}, inFrame: map[state.Ref]uint32{}, over: map[uint32]bool{},
-		firings: firings{waiting: map[state.Ref]int{}, originals: o.faults.originals(in...)},
+		firings: firings{waiting: map[state.Ref]int{}, decision: &o.decision, originals: o.faults.originals(in...)},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
 	o.outs = append(o.outs, w.outs[1:]...)

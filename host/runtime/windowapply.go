@@ -243,9 +243,9 @@ func (f *windowFunction) failureIn(i, n int, err error) failure {
 }
 
 // Fault implements guests.Role. A list of which no single record is to blame stays in the
-// window; if that has no records any more, all of them are left out.
+// window; if that has ended with its firing, all of them are left out.
 func (f *windowFunction) Fault(i int, err error) error {
-	if l := f.firing(i); l != nil && (l.gone || f.atOnce) {
+	if l := f.firing(i); l != nil && (l.ended || f.atOnce) {
 		f.pass(i)
 		err = f.failedOnAll(i, l, err)
 	} else {
