@@ -307,7 +307,7 @@ func (b *builder) step(s *job.Step) error {
 	}
 	t := b.task("step "+s.Name, s.Reads())
 	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}})
-	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
+	t.op = &relay{bare{outs: outputs{b.output(job.StreamRef{Name: s.Name}, t.node)}, shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}}
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
 }

@@ -134,8 +134,8 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 
 // functionOutputs are the outputs of a function that a step puts out: its main one, and
 // those with names.
-func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *output) []*output {
-	outs := []*output{main}
+func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *output) outputs {
+	outs := outputs{main}
 	for _, o := range f.Outputs[1:] {
 		outs = append(outs, b.output(job.StreamRef{Name: s.Name, Output: o.Name}, n))
 	}
@@ -145,7 +145,7 @@ func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *o
 // pairs makes the function of a join.
 func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side) (*pairs, error) {
 	p := &pairs{
-		emitter: emitter{failing: o, function: f, outs: o.withFailed([]*output{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
+		emitter: emitter{failing: o, function: f, outs: o.withFailed(outputs{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
 		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key), shownKey: l.Input.Project(l.Key),
 		originals: [2]*originals{o.faults.originals(l.Input, r.Input), o.faults.originals(l.Input, r.Input)},
 	}

@@ -12,6 +12,7 @@ import (
 // that is to be passed over. A record that the function fails on is as one that cannot be
 // decoded, and so is one of whose rows one has no event time: none of its rows counts.
 type guestDecoder struct {
+	stateless
 	task     *decodeTask
 	function *job.Function
 	caller   *guests.Caller
@@ -73,12 +74,6 @@ func (g *guestDecoder) perform(into *decoded, c *chunk) error {
 
 // isFull tells that the other records are for another batch.
 func (g *guestDecoder) isFull() bool { return g.into.batch.Bytes() >= g.task.limits.BatchBytes }
-
-// Load and Store are of slots, which these functions do not have.
-func (g *guestDecoder) Load(dst []byte, _ uint32, _ int) []byte { return dst }
-
-// Store is never called.
-func (g *guestDecoder) Store(uint32, int, stream.Row) error { return nil }
 
 // Take implements guest.Role.
 func (g *guestDecoder) Take(i int, e abi.Effect) error {

@@ -16,16 +16,10 @@ type emitter struct {
 	caller   *guests.Caller
 	function *job.Function
 	inputs   functionInputs
-	outs     []*output // in the order of the function's outputs; then that of dead letters
+	outs     outputs // in the order of the function's outputs; then that of dead letters
 	times    []stream.EventTime
-	marks    []emitterMark
+	marks    pendingMarks
 	err      error
-}
-
-// emitterMark is a watermark behind a number of ops.
-type emitterMark struct {
-	ops int
-	at  stream.EventTime
 }
 
 // add adds an op whose rows get an event time. The caller flushes when it is due.
@@ -58,29 +52,14 @@ func (e *emitter) lost(i int, key string, err error) error {
 }
 
 func (e *emitter) watermark(t stream.EventTime) {
-	if n := len(e.marks); n > 0 && e.marks[n-1].ops == len(e.times) {
-		e.marks[n-1].at = t
-		return
-	}
-	e.marks = append(e.marks, emitterMark{len(e.times), t})
+	e.marks.add(len(e.times), t)
 	if len(e.times) == 0 {
 		e.pass(0)
 	}
 }
 
 // pass puts out the watermarks behind at most so many ops.
-func (e *emitter) pass(ops int) {
-	n := 0
-	for n < len(e.marks) && e.marks[n].ops <= ops {
-		for _, out := range e.outs {
-			out.batch.Mark(stream.MarkWatermark, int64(e.marks[n].at))
-		}
-		n++
-	}
-	if n > 0 {
-		e.marks = e.marks[:copy(e.marks, e.marks[n:])]
-	}
-}
+func (e *emitter) pass(ops int) { e.marks.pass(ops, e.outs) }
 
 // flush has all ops performed.
 func (e *emitter) flush() {

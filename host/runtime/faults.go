@@ -58,7 +58,7 @@ func (f *failing) failures() *faults { return f.faults }
 
 // withFailed adds the output of dead letters, if there is one, to outputs that get
 // watermarks together.
-func (f *failing) withFailed(outs []*output) []*output {
+func (f *failing) withFailed(outs outputs) outputs {
 	if f.faults.out == nil {
 		return outs
 	}
@@ -310,7 +310,7 @@ func (r *faultRate) fault() bool {
 
 // faults makes what a step's functions need; its output, if there is one, is added to
 // outs, for the marks.
-func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
+func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *outputs) *faults {
 	f := &faults{computed: s.Computed, policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
 	if s.OnFault == job.DeadLetter {
 		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: failedOutput}, n)

@@ -122,12 +122,7 @@ func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error
 }
 
 func (o *windowOperator) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return !o.contents.pump()
+	return o.outs.isFull() || !o.contents.pump()
 }
 
 // failed says at which key and time something failed. A Wasm function's failure is
