@@ -281,6 +281,7 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 }
 
 func (b *builder) step(s *job.Step) error {
+	defer func() { b.room = nil }()
 	b.job.stats.steps[s.Name] = nil // there is such a step
 	switch {
 	case s.Window != nil:
@@ -325,7 +326,7 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 			waits = b.roomFor(t)
 		}
 		op, keeper, err := make(s, t.node, stats)
-		if b.room = nil; err != nil {
+		if err != nil {
 			return err
 		}
 		if waits != nil {

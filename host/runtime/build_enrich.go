@@ -91,7 +91,6 @@ func (b *builder) enrichTask(s *job.Step, i int, asker connector.Asker) (*operat
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	b.roomFor(t).drain = func(all bool) bool { return o.keeper.drain(all) }
-	defer func() { b.room = nil }()
 	if o.caller, err = b.caller(f, o); err != nil {
 		return nil, err
 	}

@@ -161,7 +161,6 @@ func (b *builder) each(s *job.Step) error {
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	b.roomFor(t).drain = o.drain
-	defer func() { b.room = nil }()
 	var err error
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err
