@@ -10,7 +10,8 @@ import (
 // emitter asks a function whose rows a step puts out. What it is asked is put off until
 // the frame is due; the watermarks that come meanwhile wait behind the rows before them.
 //
-// An error of a frame that was performed early is told at complete.
+// An error of a frame that was performed early is told at complete. Nothing is asked after
+// it: those who add ops look at err first, since what they add would lie there until then.
 type emitter struct {
 	failing
 	caller   *guests.Caller

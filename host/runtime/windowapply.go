@@ -54,6 +54,9 @@ func (f *windowFunction) fire(r state.Ref, w window.Window, rows []listedRow) er
 
 // result asks about the result of a firing.
 func (f *windowFunction) result(key, row stream.Row, w window.Window) {
+	if f.err != nil {
+		return
+	}
 	group := f.group(key, w)
 	f.ask(key, group, f.inputs.row(f.caller, left, row), w)
 }
@@ -163,6 +166,9 @@ func (f *windowFunction) keepsWindows() bool { return f.counts[ofWindow].all > 0
 
 // end says that a window is over, behind its last firing.
 func (f *windowFunction) end(key stream.Row, w window.Window) {
+	if f.err != nil {
+		return
+	}
 	group := f.group(key, w)
 	ctx := f.context(key, w)
 	f.over[group] = true
@@ -313,6 +319,9 @@ type pairs struct {
 
 // put asks about a pair; a side that is missing is nil.
 func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
+	if p.err != nil {
+		return
+	}
 	at := stream.EventTime(ctx.Time)
 	ctx.Key = guests.NoRow()
 	if p.inputs.key {
