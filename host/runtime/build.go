@@ -313,14 +313,19 @@ func (b *builder) step(s *job.Step) error {
 	return nil
 }
 
+// stepTask makes a task of a step, which is counted.
+func (b *builder) stepTask(s *job.Step, stateful bool) (*operatorTask, *StepStats) {
+	t, stats := b.task("step "+s.Name, s.Reads()), &StepStats{}
+	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
+	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: len(s.Functions) > 0, stateful: stateful})
+	return t, stats
+}
+
 // keyed makes the tasks of a step with keyed state, which make gives an operator.
 func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (operator, *keeper, error), how ...reading) error {
 	var tasks []*operatorTask
 	for i := range b.plan.Parallelism {
-		t := b.task("step "+s.Name, s.Reads())
-		stats := &StepStats{}
-		b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-		b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: len(s.Functions) > 0, stateful: true})
+		t, stats := b.stepTask(s, true)
 		var waits *room
 		if len(s.Functions) > 0 {
 			waits = b.roomFor(t)

@@ -136,8 +136,8 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 // those with names.
 func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *output) outputs {
 	outs := outputs{main}
-	for _, o := range f.Outputs[1:] {
-		outs = append(outs, b.output(job.StreamRef{Name: s.Name, Output: o.Name}, n))
+	for i := 1; i < len(f.Outputs); i++ { // a filter has none
+		outs = append(outs, b.output(job.StreamRef{Name: s.Name, Output: f.Outputs[i].Name}, n))
 	}
 	return outs
 }

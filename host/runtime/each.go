@@ -137,27 +137,17 @@ func (o *each) Fault(i int, err error) error {
 
 // each makes the one task of a step that takes each record by itself.
 func (b *builder) each(s *job.Step) error {
-	t := b.task("step "+s.Name, s.Reads())
-	stats := &StepStats{}
-	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: true})
+	t, stats := b.stepTask(s, false)
 	f := s.Each
 	o := &each{
 		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), now: stream.MinTime, clock: b.config.Clock.Now(),
 		function: f, schema: s.Input,
 	}
 	o.shot = func(epoch int64) { b.job.check.stateless(s.Name, epoch) }
-	o.results = append(o.results, b.output(job.StreamRef{Name: s.Name}, t.node))
-	for i := 1; i < len(f.Outputs); i++ {
-		o.results = append(o.results, b.output(job.StreamRef{Name: s.Name, Output: f.Outputs[i].Name}, t.node))
-	}
+	o.results = b.functionOutputs(s, t.node, f, b.output(job.StreamRef{Name: s.Name}, t.node))
 	o.outs = append(o.outs, o.results...)
 	if f.Role == abi.RoleKey {
-		all := make([]int, f.Result().Len())
-		for i := range all {
-			all[i] = i
-		}
-		o.join = stream.NewJoinOf(s.Input, s.Pass, f.Result(), all, s.Output)
+		o.join = stream.NewJoinOf(s.Input, s.Pass, f.Result(), columnsBefore(f.Result().Len()), s.Output)
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	b.roomFor(t).drain = o.drain
