@@ -56,7 +56,7 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	if f := fns.Trigger; f != nil {
 		t := &trigger{
-			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls}, undone: func() int { return o.phases.rewinds.bytes() },
+			function: f, windowStates: windowStatesOf(f), stateLimit: o.limit, chains: chains{limit: f.Limits.TimerCalls}, undone: func() int { return o.phases.rewinds.bytes() },
 			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
 		}
 		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
