@@ -76,10 +76,7 @@ func (o *each) advance(t stream.EventTime) (bool, error) {
 		return false, nil
 	}
 	o.now = t
-	o.marks.add(len(o.ops), t)
-	if len(o.ops) == 0 {
-		o.marks.pass(0, o.outs)
-	}
+	o.marks.add(len(o.ops), t, o.outs)
 	return true, nil
 }
 

@@ -52,12 +52,7 @@ func (e *emitter) lost(i int, key string, err error) error {
 	return e.faults.take(&x)
 }
 
-func (e *emitter) watermark(t stream.EventTime) {
-	e.marks.add(len(e.times), t)
-	if len(e.times) == 0 {
-		e.pass(0)
-	}
-}
+func (e *emitter) watermark(t stream.EventTime) { e.marks.add(len(e.times), t, e.outs) }
 
 // pass puts out the watermarks behind at most so many ops.
 func (e *emitter) pass(ops int) { e.marks.pass(ops, e.outs) }

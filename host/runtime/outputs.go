@@ -48,12 +48,16 @@ type pendingWatermark struct {
 	at  stream.EventTime
 }
 
-func (p *pendingMarks) add(ops int, at stream.EventTime) {
+// add has a watermark wait behind so many ops; without any it is put out at once.
+func (p *pendingMarks) add(ops int, at stream.EventTime, outs outputs) {
 	if n := len(*p); n > 0 && (*p)[n-1].ops == ops {
 		(*p)[n-1].at = at // nothing between tells that the one before was there
 		return
 	}
 	*p = append(*p, pendingWatermark{ops, at})
+	if ops == 0 {
+		p.pass(0, outs)
+	}
 }
 
 // pass puts out what waits behind at most so many ops.
