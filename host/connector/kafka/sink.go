@@ -58,6 +58,7 @@ type Sink struct {
 
 	mu      sync.Mutex
 	failure error // of a record
+	times   span  // of records that were refused for them
 	failed  int64 // records, with None
 	told    teller
 }
