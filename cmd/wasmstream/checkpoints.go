@@ -50,6 +50,7 @@ type keeping struct {
 	plan     *job.Job
 	modules  []checkpoint.Module
 	recovery checkpoint.Recovery
+	chosen   bool // by --restore
 }
 
 // openKeeping opens the folder of a job's checkpoints; nil if the job has none.
@@ -81,6 +82,7 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	case f.Fresh:
 		err = k.start(e, f.Lineage)
 	case f.Restore != "":
+		k.chosen = true
 		k.recovery, err = k.restoreFrom(e, f.Restore)
 	default:
 		if err = k.recover(e); err == nil && k.recovery.Manifest == nil && !k.recovery.Begun {
@@ -167,6 +169,12 @@ func (k *keeping) recover(e *Env) (err error) {
 		e.Log.Warn("the damaged checkpoints were committed: "+k.comesAgain(), "folder", k.shown, "from_epoch", r.Manifest.Epoch, "to_epoch", r.CommittedBeyond)
 	}
 	return nil
+}
+
+// goesBack says that results after the checkpoint may have been committed, as was told:
+// the user wants that, or those checkpoints are damaged.
+func (k *keeping) goesBack() bool {
+	return k != nil && (k.chosen || k.recovery.CommittedBeyond > 0)
 }
 
 // comesAgain says what becomes of results that were committed after the checkpoint that a
