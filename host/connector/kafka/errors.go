@@ -90,6 +90,6 @@ type OvertakenError struct {
 
 // Error says how that can be told, why it may be, and what to do.
 func (e *OvertakenError) Error() string {
-	return fmt.Sprintf("topic %s: results were committed after this checkpoint, and would be put out again: its transaction %s was of the producer epoch %d, and one of epoch %d has been committed since; the folder of checkpoints is an old copy, or another copy of the job went on from it; bring the newest checkpoints back, or, if the results are to be put out again, go on from these with --restore",
+	return fmt.Sprintf("topic %s: results were committed after this checkpoint, and would be put out again: its transaction %s was of the producer epoch %d, and one of epoch %d has been committed since; the folder of checkpoints is an old copy, or another copy of the job went on from it, or another job has the same transactional-id-prefix; bring the newest checkpoints back, or, if the results are to be put out again, go on from these with --restore",
 		e.Topic, e.ID, e.Epoch, e.Now)
 }

@@ -74,6 +74,8 @@ func (s *Sink) recommit(p pending) error {
 	case told != nil || !so:
 		return err
 	case s.options.GoesBack:
+		s.log.Warn("a transaction of the checkpoint has had its id used again: it was committed before, unless another job has the same transactional-id-prefix",
+			"topic", s.options.Topic, "transaction", p.id, "records", p.records)
 		return nil
 	}
 	return &OvertakenError{Topic: s.options.Topic, ID: p.id, Epoch: p.epoch, Now: now}

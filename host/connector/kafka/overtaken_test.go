@@ -1,7 +1,9 @@
 package kafka_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -48,9 +50,12 @@ func TestACheckpointThatWasOvertaken(t *testing.T) {
 		other := b.exactly(topic)
 		other.TransactionalIDPrefix += "-other" // whose ids are not the checkpoint's
 		must(t, newSink(t, other).Open(stale))
-		meant := b.exactly(topic)
-		meant.GoesBack = true
+		meant, said := b.exactly(topic), &bytes.Buffer{}
+		meant.GoesBack, meant.Logger = true, slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		s = openSink(t, meant, stale)
+		if !strings.Contains(said.String(), "it was committed before") || !strings.Contains(said.String(), "records=1") {
+			t.Errorf("nothing is said of a commit that was not made: %s", said)
+		}
 		again(t, s, "again")
 		wantSettled(t, b, topic, append(want, "again")...)
 	})
