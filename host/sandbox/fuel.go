@@ -106,7 +106,7 @@ func (i *Instance) Fuel() int64 {
 }
 
 func (i *Instance) outOfFuelText() string {
-	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step raise them",
+	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step or the job raise them",
 		i.meters.budget, i.options.FuelPerCall, i.options.FuelPerOp)
 }
 
