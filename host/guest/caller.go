@@ -138,6 +138,7 @@ type op struct {
 	second  uint32 // merge: the second group
 	row     uint32 // in rows
 	context int32
+	arg     uint32 // where the context is, in ctx
 	rows    uint32 // where its rows, and those of its context, begin
 	place   uint32 // of group in the present frame
 	other   uint32 // of second
@@ -161,9 +162,10 @@ type Caller struct {
 	rules    *rules
 	outputs  []*stream.Checker
 	slots    []*stream.Checker
-	stride   int  // of slots; 0: some are of variable width, or there are none
-	states   bool // slots may hold no value
-	plain    bool // all ops are to emit one row, and have no slots
+	widths   []int // of slots, if all are of fixed width
+	stride   int   // of slots; 0: some are of variable width, or there are none
+	states   bool  // slots may hold no value
+	plain    bool  // all ops are to emit one row, and have no slots
 
 	ops      []op
 	rows     []byte
@@ -207,7 +209,7 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	c.limited, _ = role.(Limited)
 	c.sifting, _ = role.(Sifting)
 	if !o.Written {
-		c.stride = strideOf(o.Slots)
+		c.stride, c.widths = strideOf(o.Slots)
 	}
 	c.plain = len(o.Slots) == 0 && c.rules.areAll(oneEmit)
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
@@ -221,18 +223,6 @@ func checkers(schemas []*stream.Schema) []*stream.Checker {
 		list[i] = stream.NewChecker(s)
 	}
 	return list
-}
-
-// strideOf is the width of the widest slot, 0 if some are of variable width.
-func strideOf(slots []*stream.Schema) int {
-	stride := 0
-	for _, s := range slots {
-		if !s.IsFixedWidth() {
-			return 0
-		}
-		stride = max(stride, s.FixedBytes())
-	}
-	return stride
 }
 
 // Open tells the function its parameters, and the schemas of its inputs if it takes
@@ -314,6 +304,7 @@ func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
 	o.kind, o.copied, o.group, o.row, o.context, o.rows = kind, false, group, row, noContext, c.opRows
 	if ctx != nil {
 		o.context = c.context(kind, ctx)
+		o.arg = c.contexts[o.context].at
 	}
 	c.opRows = uint32(len(c.rows))
 }
@@ -333,7 +324,13 @@ func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
 		}
 		c.last.Time, c.last.Watermark, c.last.Clock = ctx.Time, ctx.Watermark, ctx.Clock
 	}
-	x := context{at: uint32(len(c.ctx)), bytes: int32(bytes), key: noRow, second: noRow, list: c.newList()}
+	if n == cap(c.contexts) {
+		c.contexts = append(c.contexts, context{})
+	}
+	c.contexts = c.contexts[:n+1]
+	x := &c.contexts[n] // in its place, as ops are
+	x.at, x.bytes, x.key, x.second = uint32(len(c.ctx)), int32(bytes), noRow, noRow
+	c.newList(&x.list)
 	c.ctx = appendContext(c.ctx, bytes, ctx)
 	if bytes > abi.ContextRecordBytes {
 		x.key = ctx.Key
@@ -345,20 +342,18 @@ func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
 	if more := x.list.bytes(); more > 0 {
 		c.ctx = append(c.ctx, make([]byte, more)...)
 	}
-	c.contexts = append(c.contexts, x)
 	return int32(n)
 }
 
 // newList is the list of a new context: all that came since the one before.
-func (c *Caller) newList() (l listRange) {
+func (c *Caller) newList(l *listRange) {
 	if len(c.merged) > c.mergedIn {
-		l = listRange{c.mergedIn, len(c.merged), true}
+		l.from, l.to, l.merged = c.mergedIn, len(c.merged), true
 		c.mergedIn = len(c.merged)
-		return l
+		return
 	}
-	l = listRange{c.listed, len(c.elements), false}
+	l.from, l.to, l.merged = c.listed, len(c.elements), false
 	c.listed = len(c.elements)
-	return l
 }
 
 func (l listRange) bytes() int {

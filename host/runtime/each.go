@@ -104,7 +104,9 @@ func (o *each) Take(i int, e abi.Effect) error {
 		row := o.batch.Row(n)
 		to.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
 	} else {
-		e.Payload[0] = byte(o.batch.Change(n))
+		if k := o.batch.Change(n); k != stream.Insert {
+			e.Payload[0] = byte(k) // not else: to copy what was just written by the byte takes longer
+		}
 		to.Append(e.Payload, o.batch.Time(n))
 	}
 	to.CopyOrigin(o.batch, n)

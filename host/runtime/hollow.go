@@ -63,7 +63,7 @@ func (g *guest) settleHollow() {
 	}
 	for i := range g.groups {
 		// One that was made again since then is another.
-		if x := &g.groups[i]; !x.filled && !x.gone && g.groupOf[x.ref].slot == uint32(i) {
+		if x := &g.groups[i]; !x.filled && x.gone == 0 && g.groupOf[x.ref].slot == uint32(i) {
 			g.backend.Clear(x.ref, g.cell)
 		}
 	}
