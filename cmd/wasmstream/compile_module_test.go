@@ -15,7 +15,7 @@ import (
 // childJob is a job with room for any of our modules.
 func childJob(dir string) sandbox.ChildJob {
 	return sandbox.ChildJob{
-		MemoryPagesMax: 1024, ModuleBytesMax: moduleBytesMax, FunctionsMax: 10_000, TableElementsMax: 16_384,
+		MemoryPagesMax: 1024, ModuleBytesMax: moduleBytesMax, WorkMax: 40_000_000, FunctionsMax: 10_000, TableElementsMax: 16_384,
 		CacheDir: dir, CacheBytesMin: 1, CPU: time.Minute, Wall: deadline, AddressBytesMax: 1 << 30,
 	}
 }

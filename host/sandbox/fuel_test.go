@@ -31,7 +31,7 @@ func endless() map[string]builder {
 	fills := guestThat(nil, []byte{})
 	fills.pages = []uint32{1000, 1000}
 	fill := code(i32(0), i32(7), i32(1000*pageBytes), 0xfc, 11, 0)
-	for range 2000 {
+	for range 200 {
 		fills.funcs[2].body = append(fills.funcs[2].body, fill...)
 	}
 	fills.funcs[2].body = append(fills.funcs[2].body, effectsAt(0, 0)...)

@@ -20,7 +20,7 @@ type Module struct {
 	digest   [sha256.Size]byte
 	info     Info
 	options  Options
-	isQuick  bool // to compile: not worth a process
+	cost     work // of compiling it
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiled wazero.CompiledModule
