@@ -51,7 +51,7 @@ const (
 	childWallPerCPU   = 60
 	childAddressBytes = 256 << 20
 	childBytesPerByte = 16
-	childGreatestFree = 400_000              // work of a function that fits childAddressBytes
+	childGreatestFree = 150_000              // work of a function that fits childAddressBytes
 	childBytesPerWork = 320 * compileWorkers // of the greatest function
 )
 
