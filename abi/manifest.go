@@ -134,7 +134,7 @@ func (p *problems) add(format string, args ...any) {
 		return
 	}
 	for i, a := range args {
-		if text, ok := a.(string); ok {
+		if text, ok := a.(string); ok && len(text) > NameBytesMax {
 			args[i] = clipped(text)
 		}
 	}
@@ -142,7 +142,7 @@ func (p *problems) add(format string, args ...any) {
 }
 
 // enough tells that nothing that is wrong would be told any more.
-func (p *problems) enough() bool { return len(p.errs) > problemsMax }
+func (p *problems) enough() bool { return len(p.errs) >= problemsMax }
 
 // clipped is as much of a text as a name may have: what is longer would be told over and over.
 func clipped(text string) string {
