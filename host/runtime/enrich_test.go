@@ -163,7 +163,7 @@ func (e *enriched) start() {
 		Guest: func(*job.Function) (runtime.Guest, error) {
 			e.guest = &guesttest.Instance{Functions: []guesttest.Function{askGuest, noGuest}}
 			e.tasks = append(e.tasks, e.guest)
-			return e.guest, nil
+			return fueledGuest{e.guest}, nil
 		},
 		Asker: func(*job.Step) (connector.Asker, error) {
 			if e.asker != nil {
@@ -182,6 +182,14 @@ func (e *enriched) start() {
 	must(e.t, e.job.Drive(nil))
 }
 
+// fueledGuest is a guest of which each call spends callFuel.
+type fueledGuest struct{ *guesttest.Instance }
+
+const callFuel = 1234
+
+func (fueledGuest) Ops(int)     {}
+func (fueledGuest) Fuel() int64 { return callFuel }
+
 func (e *enriched) stop() {
 	e.t.Helper()
 	must(e.t, e.job.Close())
@@ -199,6 +207,9 @@ func (e *enriched) collect(sink string, r stream.Row, at stream.EventTime) {
 		k, v := enrichRow.Column(0), enrichRow.Column(1)
 		row := stream.Row(record.Bytes(r))
 		text = fmt.Sprintf("failed %s %d", k.Bytes(row), v.Int64(row))
+		if fuel := job.FailedSchema.Column(job.FailedSchema.Index("fuel")); fuel.IsNull(r) || fuel.Int64(r) != callFuel {
+			text += ", without its fuel"
+		}
 		if at := job.FailedSchema.Column(job.FailedSchema.Index("position")); !at.IsNull(r) {
 			original := job.FailedSchema.Column(job.FailedSchema.Index("original"))
 			text += fmt.Sprintf(", read at %s: %s", at.Bytes(r), original.Bytes(r))

@@ -79,8 +79,21 @@ func TestInAndStartRunOutOfFuelToo(t *testing.T) {
 	b := goodModule()
 	b.funcs = append(b.funcs, buildFunc{export: abi.ExportInitialize, body: forever})
 	_, err := load(t, Options{}, b.bytes()).Instantiate(t.Context(), InstanceOptions{})
-	if f := asFault(t, err); f.Kind != abi.FaultOutOfFuel || f.Entry != abi.ExportInitialize {
+	if f := asFault(t, err); f.Kind != abi.FaultOutOfFuel || f.Entry != abi.ExportInitialize || !strings.Contains(f.Message, "FuelPerStart") || strings.Contains(f.Message, "FuelPerOp") {
 		t.Errorf("start: %v", err)
+	}
+}
+
+// A trap in a function that keeps its fuel in a local, since it has a loop, is told with what it spent.
+func TestFuelOfATrap(t *testing.T) {
+	loop := code(i32(100), 0x21, 1, opLoop, void, opLocalGet, 1, i32(1), 0x6b, opLocalTee, 1, 0x0d, 0, opEnd)
+	for name, body := range map[string][]byte{"as it is": code(loop, opUnreachable), "behind a call": code(loop, opCall, 3, opUnreachable)} {
+		b := guestThat(nil, body)
+		b.funcs = append(b.funcs, buildFunc{body: code(repeated(20, opCall, 0), opUnreachable)})
+		_, err := instantiate(t, load(t, Options{}, b.bytes())).run(64)
+		if f := asFault(t, err); f.Kind != abi.FaultTrap || f.Fuel < 400 || f.Fuel > 1000 {
+			t.Errorf("%s: %+v", name, f)
+		}
 	}
 }
 

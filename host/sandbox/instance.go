@@ -49,6 +49,7 @@ type Instance struct {
 	closed  bool
 	busy    bool
 	running bool   // the guest's code runs, or what it called
+	entry   string // that was called last
 	used    bool   // a call has ended: with FreshInstance, the next starts anew
 	cause   *Fault // why the instance is dead, or nil
 	opened  []opening
@@ -105,7 +106,7 @@ func (i *Instance) release() {
 func (i *Instance) enter(f api.Function, stack []uint64, entry string, function int) error {
 	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
 	i.stderr = i.stderr[:0]
-	i.busy = true
+	i.busy, i.entry = true, entry
 	i.refuel(entry)
 	i.running = true
 	err := f.CallWithStack(i.ctx, stack)
