@@ -183,6 +183,7 @@ type Caller struct {
 	perOp     float64 // fuel
 	opsMax    int     // of a frame
 	spent     int64   // fuel of the last call; 0: there was none
+	costly    int64   // see CostlyRebuilds
 	asked     int64   // ops so far, those at hand included
 	performed int     // ops of the last Perform that were performed
 	failed    bool    // the last call failed, by the guest's fault
@@ -471,6 +472,9 @@ func (c *Caller) mend(failed error) (fault, err error) {
 	}
 	if err := c.instance.Rebuild(); err != nil {
 		return nil, fmt.Errorf("after a fault: %w", err)
+	}
+	if r, ok := c.instance.(Rebuilt); ok && r.RebuildFuel() > costlyRebuild {
+		c.costly++
 	}
 	return failed, nil
 }

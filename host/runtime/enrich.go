@@ -188,26 +188,26 @@ func (o *enrichOperator) Done(i int) error {
 func (o *enrichOperator) Fault(i int, err error) error {
 	op := &o.ops[i]
 	if o.faults.policy == job.Fail {
-		x := o.failureOf(op.record, &failedAnswer{err, o.caller.Spent()})
+		x := o.failureOf(op.record, &failedAnswer{err, o.caller.Spent(), o.caller.CostlyRebuilds()})
 		if op.second != nil {
 			x.where = "the answer to " + x.where
 		}
 		return o.faults.take(&x)
 	}
-	o.failures[op.record] = &failedAnswer{err, o.caller.Spent()}
+	o.failures[op.record] = &failedAnswer{err, o.caller.Spent(), o.caller.CostlyRebuilds()}
 	o.queue.Finish(op.record)
 	return nil
 }
 
-// failedAnswer is what a function failed with on a record, and the fuel that it took.
+// failedAnswer is what a function failed with on a record, and what it took; see failure.
 type failedAnswer struct {
-	err  error
-	fuel int64
+	err          error
+	fuel, costly int64
 }
 
 func (o *enrichOperator) failureOf(r *enrich.Record, failed *failedAnswer) failure {
 	x := o.failed
-	x.record, x.time, x.err, x.fuel, x.position = r.Row, r.Time, failed.err, failed.fuel, r.Origin.String()
+	x.record, x.time, x.err, x.fuel, x.costly, x.position = r.Row, r.Time, failed.err, failed.fuel, failed.costly, r.Origin.String()
 	if len(r.Original) > 0 {
 		x.original = r.Original
 	}

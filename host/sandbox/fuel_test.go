@@ -84,6 +84,23 @@ func TestInAndStartRunOutOfFuelToo(t *testing.T) {
 	}
 }
 
+// What a rebuild costs is what its start and its openings do.
+func TestRebuildFuel(t *testing.T) {
+	b := guestThat(nil, code(i32(100), 0x21, 1, opLoop, void, opLocalGet, 1, i32(1), 0x6b, opLocalTee, 1, 0x0d, 0, opEnd, effectsAt(effectsPointer, 0)))
+	b.funcs = append(b.funcs, buildFunc{locals: 1, export: abi.ExportInitialize, body: code(i32(100_000), 0x21, 0, opLoop, void, opLocalGet, 0, i32(1), 0x6b, opLocalTee, 0, 0x0d, 0, opEnd)})
+	g := instantiate(t, load(t, Options{}, b.bytes()))
+	if err := g.Rebuild(); err != nil || g.RebuildFuel() < 400_000 || g.RebuildFuel() > 800_000 {
+		t.Errorf("%v, %d", err, g.RebuildFuel())
+	}
+	start := g.RebuildFuel()
+	if _, err := g.Open(0, make([]byte, 64)); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Rebuild(); err != nil || g.RebuildFuel() <= start || g.RebuildFuel() > start+1000 {
+		t.Errorf("%v, %d after %d", err, g.RebuildFuel(), start)
+	}
+}
+
 // A trap in a function that keeps its fuel in a local, since it has a loop, is told with what it spent.
 func TestFuelOfATrap(t *testing.T) {
 	loop := code(i32(100), 0x21, 1, opLoop, void, opLocalGet, 1, i32(1), 0x6b, opLocalTee, 1, 0x0d, 0, opEnd)

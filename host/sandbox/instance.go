@@ -54,6 +54,7 @@ type Instance struct {
 	cause   *Fault // why the instance is dead, or nil
 	opened  []opening
 	ops     int        // of the next frame; 0: not told
+	rebuilt int64      // fuel of the last Rebuild
 	states  StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
@@ -254,6 +255,7 @@ func (i *Instance) Rebuild() error {
 	if err := i.start(); err != nil {
 		return err
 	}
+	i.rebuilt = i.Fuel()
 	for _, o := range i.opened {
 		// Until all functions are open, no call counts as the one after which a
 		// fresh instance is due.
@@ -261,10 +263,14 @@ func (i *Instance) Rebuild() error {
 		if _, err := i.open(o); err != nil {
 			return i.reopenFailed(o, err)
 		}
+		i.rebuilt += i.Fuel()
 	}
 	i.used = false
 	return nil
 }
+
+// RebuildFuel is what the last Rebuild has spent: on the start, and on opening functions.
+func (i *Instance) RebuildFuel() int64 { return i.rebuilt }
 
 // reopenFailed makes sure that a half-opened instance is dead, whatever the error.
 func (i *Instance) reopenFailed(o opening, err error) error {
