@@ -138,7 +138,7 @@ func (p *problems) add(format string, args ...any) {
 			args[i] = clipped(text)
 		}
 	}
-	p.errs = append(p.errs, errors.New(p.what + ": " + fmt.Sprintf(format, args...)))
+	p.errs = append(p.errs, errors.New(p.what+": "+fmt.Sprintf(format, args...)))
 }
 
 // enough tells that nothing that is wrong would be told any more.
