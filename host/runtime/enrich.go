@@ -31,6 +31,7 @@ import (
 type enrichOperator struct {
 	keeper
 	timeless
+	stateless
 	faults  *faults
 	failed  failure // what all failures have alike
 	queue   *enrich.Queue
@@ -157,12 +158,6 @@ func (o *enrichOperator) perform() error {
 	return err
 }
 
-// Load and Store are never called: the role has no slots.
-func (o *enrichOperator) Load(dst []byte, _ uint32, _ int) []byte { return dst }
-
-// Store is never called.
-func (o *enrichOperator) Store(uint32, int, stream.Row) error { return nil }
-
 // Take carries an effect of an op out.
 func (o *enrichOperator) Take(i int, e abi.Effect) error {
 	r := o.ops[i].record
@@ -271,7 +266,7 @@ func (o *enrichOperator) hasRoom() (bool, error) {
 
 // emit puts out what may leave, until there is no room for it.
 func (o *enrichOperator) emit() {
-	for !o.isFull() {
+	for !o.outs.isFull() {
 		item, ok := o.queue.Next()
 		if !ok {
 			return
@@ -309,18 +304,7 @@ func (o *enrichOperator) putOut(m stream.Mark) {
 	if m.Kind == stream.MarkEnd {
 		o.finish() // behind the mark the job may be over
 	}
-	for _, out := range o.outs {
-		out.batch.Mark(m.Kind, m.Value)
-	}
-}
-
-func (o *enrichOperator) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return false
+	o.outs.mark(m.Kind, m.Value)
 }
 
 func (o *enrichOperator) advance(t stream.EventTime) (bool, error) {

@@ -85,7 +85,7 @@ func (g *guest) group(r state.Ref, created bool) uint32 {
 	s := &g.groupOf[r]
 	if s.stamp != g.stamp || created {
 		*s = slotStamp{g.stamp, uint32(len(g.groups))}
-		g.groups = append(g.groups, guestGroup{ref: r, filled: !created && !g.isHollow(r)})
+		g.groups = append(g.groups, guestGroup{ref: r, filled: !created && !g.takesUp(r)})
 	}
 	return s.slot
 }

@@ -20,8 +20,9 @@ type hollow struct {
 	isLeft bool
 }
 
-// isHollow says of an accumulator that a frame begins with that no record has come to it.
-func (h *hollow) isHollow(r state.Ref) bool {
+// takesUp tells of an accumulator that a frame begins with whether no record has come to
+// it; its ops are watched then.
+func (h *hollow) takesUp(r state.Ref) bool {
 	if !h.isLeft || h.left != r {
 		return false
 	}

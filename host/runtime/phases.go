@@ -317,6 +317,9 @@ func (o *windowOperator) carryOut() (bool, error) {
 		if (a.kind == window.Fire || a.kind == window.Ask) && o.isFull() {
 			return false, nil
 		}
+		if a.kind == window.Ask {
+			o.decision++ // each that fires, or ends a window, begins with a question
+		}
 		if err := o.perform(a); err != nil {
 			o.key = o.backend.Key(a.ref)
 			return false, o.failed(err, "the window up to", stream.EventTime(a.window.End))

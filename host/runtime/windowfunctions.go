@@ -159,7 +159,7 @@ func (a *assigner) of(i int) ([]window.Window, bool) {
 // frames, and the answers taken one by one.
 type trigger struct {
 	windowStates
-	withoutTimers
+	*stateLimit
 	backend  state.Backend
 	caller   *guests.Caller
 	instance Guest

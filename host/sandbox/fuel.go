@@ -109,7 +109,7 @@ func (i *Instance) outOfFuelText(entry string) string {
 	if entry == abi.ExportInitialize {
 		return fmt.Sprintf("it spent the %d units of fuel that a start has (endless loop?); the limit is FuelPerStart, which no field of limits raises", i.meters.budget)
 	}
-	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step raise them",
+	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step or the job raise them",
 		i.meters.budget, i.options.FuelPerCall, i.options.FuelPerOp)
 }
 

@@ -215,7 +215,7 @@ func (i *Instance) Call(function, pointer uint32, length int) (effects []byte, e
 	}
 	if len(effects) > i.options.EffectsBytesMax {
 		return nil, &TooLargeError{Module: i.module.name, Effects: true, Bytes: length,
-			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d: limits: {output: …} of the step raises it", len(effects), i.options.EffectsBytesMax)}
+			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d: limits: {output: …} of the step or the job raises it", len(effects), i.options.EffectsBytesMax)}
 	}
 	return effects, nil
 }

@@ -57,7 +57,7 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 	}
 	i := &Instance{module: m, options: options.withDefaults(&m.options)}
 	if least, most := m.info.MemoryPagesMin, i.options.MemoryPagesMax; least > most {
-		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d KiB: limits: {memory: …} of the step raises it",
+		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d KiB: limits: {memory: …} of the step or the job raises it",
 			m.name, pageBytes/1024*uint64(least), pageBytes/1024*uint64(most)), m.unuse())
 	}
 	// The caller's context ends here: the engine takes switches from contexts, and
