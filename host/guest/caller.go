@@ -184,7 +184,8 @@ type Caller struct {
 	fueled    Fueled  // nil: it does not count
 	perOp     float64 // fuel
 	opsMax    int     // of a frame
-	spent     int64   // fuel of the last call, if it was answered; else 0
+	spent     int64   // fuel of the last call; 0: there was none
+	costly    int64   // see CostlyRebuilds
 	asked     int64   // ops so far, those at hand included
 	performed int     // ops of the last Perform that were performed
 	failed    bool    // the last call failed, by the guest's fault
@@ -467,6 +468,9 @@ func (c *Caller) mend(failed error) (fault, err error) {
 	if err := c.instance.Rebuild(); err != nil {
 		return nil, fmt.Errorf("after a fault: %w", err)
 	}
+	if r, ok := c.instance.(Rebuilt); ok && r.RebuildFuel() > costlyRebuild {
+		c.costly++
+	}
 	return failed, nil
 }
 
@@ -539,14 +543,14 @@ func (c *Caller) pose(from, to int) (effects, edited []byte, err error) {
 // ask calls the guest, and checks its answer.
 func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	effects, err = c.instance.Call(c.options.Function, pointer, int(c.frame.header.Total))
+	if c.fueled != nil {
+		c.spent = c.fueled.Fuel()
+	}
 	if err != nil {
 		c.failed = isFault(err)
 		return nil, nil, err
 	}
 	edited = c.instance.Frame()
-	if c.fueled != nil {
-		c.spent = c.fueled.Fuel()
-	}
 	if c.fueled != nil {
 		c.measure(c.fueled.Fuel(), c.frame.to-c.frame.from)
 	}
@@ -563,8 +567,7 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	return effects, edited, nil
 }
 
-// Spent is the fuel of an op that Fault is told of, if it was answered, and what is wrong
-// is the answer; else 0.
+// Spent is the fuel of an op that Fault is told of, if the function was called; else 0.
 func (c *Caller) Spent() int64 { return c.spent }
 
 // Asked is how many ops the function was asked about so far.

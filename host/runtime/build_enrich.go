@@ -78,7 +78,7 @@ func (b *builder) enrichTask(s *job.Step, i int, asker connector.Asker) (*operat
 		order = enrich.Unordered
 	}
 	o := &enrichOperator{
-		failed: failure{function: f, schema: s.Input}, failures: map[*enrich.Record]error{}, queue: enrich.NewQueue(order, s.Enrich.Capacity), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
+		failed: failure{function: f, schema: s.Input}, failures: map[*enrich.Record]*failedAnswer{}, queue: enrich.NewQueue(order, s.Enrich.Capacity), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		answer: stream.NewRowWriter(guests.AnswerSchema), request: newRequestReader(), answers: answers{node: t.node}, asker: asker, results: len(f.Outputs),
 		now: guests.Context{Watermark: int64(stream.MinTime), Clock: int64(b.config.Clock.Now())},
 	}

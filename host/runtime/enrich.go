@@ -45,7 +45,7 @@ type enrichOperator struct {
 
 	// failures are records in the queue that the function failed on. What becomes of
 	// them is seen to when they leave: until then they are in each snapshot.
-	failures map[*enrich.Record]error
+	failures map[*enrich.Record]*failedAnswer
 	err      error      // of a record that has left; it fails the job
 	ops      []enrichOp // since the last Perform
 	came     []enrichOp // scratch
@@ -183,20 +183,26 @@ func (o *enrichOperator) Done(i int) error {
 func (o *enrichOperator) Fault(i int, err error) error {
 	op := &o.ops[i]
 	if o.faults.policy == job.Fail {
-		x := o.failureOf(op.record, err)
+		x := o.failureOf(op.record, &failedAnswer{err, o.caller.Spent(), o.caller.CostlyRebuilds()})
 		if op.second != nil {
 			x.where = "the answer to " + x.where
 		}
 		return o.faults.take(&x)
 	}
-	o.failures[op.record] = err
+	o.failures[op.record] = &failedAnswer{err, o.caller.Spent(), o.caller.CostlyRebuilds()}
 	o.queue.Finish(op.record)
 	return nil
 }
 
-func (o *enrichOperator) failureOf(r *enrich.Record, err error) failure {
+// failedAnswer is what a function failed with on a record, and what it took; see failure.
+type failedAnswer struct {
+	err          error
+	fuel, costly int64
+}
+
+func (o *enrichOperator) failureOf(r *enrich.Record, failed *failedAnswer) failure {
 	x := o.failed
-	x.record, x.time, x.err, x.position = r.Row, r.Time, err, r.Origin.String()
+	x.record, x.time, x.err, x.fuel, x.costly, x.position = r.Row, r.Time, failed.err, failed.fuel, failed.costly, r.Origin.String()
 	if len(r.Original) > 0 {
 		x.original = r.Original
 	}

@@ -44,8 +44,9 @@ type failure struct {
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
-	fuel     int64  // that the op took, if it ended; 0: it is not known
+	fuel     int64  // that the op took; 0: it is not known
 	asked    int64  // ops of the function so far; 0: it is not known
+	costly   int64  // rebuilds for it that count like faults
 	note     string // what is to be added to the message
 	row      int32  // of a record of the present batch, from 1; 0: it is none
 	err      error
@@ -68,7 +69,7 @@ func (f *failing) withFailed(outs outputs) outputs {
 // failureOf is the failure of op i of a function.
 func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	kind, _ := c.Op(i)
-	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent(), asked: c.Asked()}
+	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent(), asked: c.Asked(), costly: c.CostlyRebuilds()}
 	if len(f.Inputs) > 0 {
 		x.schema = f.Inputs[0].Schema
 		if kind == abi.OpOnSecond || kind == abi.OpOnBroadcast || kind == abi.OpOnKey {
@@ -143,7 +144,7 @@ func (f *faults) take(x *failure) error {
 		return err
 	}
 	f.rate.asked(x.asked)
-	if f.rate.fault() {
+	if f.rate.fault(1 + x.costly) {
 		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
 	if !f.first(x.row) {
@@ -298,10 +299,10 @@ func (r *faultRate) asked(ops int64) {
 	}
 }
 
-// fault counts a fault, and tells whether there are too many now.
-func (r *faultRate) fault() bool {
-	r.faults++
-	r.buckets[r.bucket%faultBuckets]++
+// fault counts a fault, as so many, and tells whether there are too many now.
+func (r *faultRate) fault(n int64) bool {
+	r.faults += n
+	r.buckets[r.bucket%faultBuckets] += n
 	if r.share >= 1 {
 		return false
 	}
