@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +54,8 @@ type Sink struct {
 	turn    int
 	current *producer   // nil: no transaction was begun
 	pending []*producer // handed over, oldest first
-	resting []*producer // committed after the newest checkpoint (R)
+	resting []*producer // committed after the newest checkpoint, or not at their end in the topic (R)
+	blind   bool        // the brokers do not say what is open in the topic
 	final   bool        // the last hand-over was
 	ended   bool
 
@@ -206,11 +209,18 @@ func (s *Sink) takeIDs(ctx context.Context) error {
 	for k := range poolLeast {
 		ids[transactionalID(o.TransactionalIDPrefix, o.Task, k)] = true
 	}
+	all := slices.Sorted(maps.Keys(ids))
+	if err := s.conclude(ctx, all); err != nil {
+		return err
+	}
 	s.holders = map[string]holder{}
-	for id := range ids {
+	for _, id := range all {
 		if s.holders[id], err = s.control.fence(ctx, id, o.TransactionTimeout); err != nil {
 			return err
 		}
+	}
+	if err := s.conclude(ctx, all); err != nil { // what was given up just now
+		return err
 	}
 	s.pool, s.turn = nil, -1
 	for len(s.pool) < poolLeast {
@@ -439,10 +449,7 @@ func (s *Sink) Commit() error {
 	if s.ctx.Err() != nil {
 		return errInterrupted
 	}
-	for _, p := range s.resting {
-		p.busy = false // a later checkpoint than the one that committed it is durable (R)
-	}
-	s.resting = s.resting[:0]
+	rested := len(s.resting) // a later checkpoint than the one that committed them is durable (R)
 	for len(s.pending) > 0 {
 		if err := s.commit(s.pending[0]); err != nil {
 			return s.explainEnd(err)
@@ -450,7 +457,35 @@ func (s *Sink) Commit() error {
 		s.resting = append(s.resting, s.pending[0])
 		s.pending = s.pending[1:]
 	}
+	if err := s.free(rested); err != nil {
+		return s.explainEnd(err)
+	}
 	s.ended = s.final
+	return nil
+}
+
+// free lets the first of the ids that rest be used again, if their transactions are at their
+// end in the topic, too. At the end of the job it waits until those of all are.
+func (s *Sink) free(rested int) error {
+	var ids []string
+	held := map[string]holder{}
+	for _, p := range s.resting {
+		ids, held[p.id] = append(ids, p.id), p.holder
+	}
+	if s.final {
+		return s.conclude(s.ctx, ids)
+	}
+	left, err := s.unmarked(s.ctx, ids[:rested], held)
+	if err != nil {
+		return err
+	}
+	still := s.resting[:0]
+	for i, p := range s.resting {
+		if p.busy = i >= rested || slices.Contains(left, p.id); p.busy {
+			still = append(still, p)
+		}
+	}
+	s.resting = still
 	return nil
 }
 
