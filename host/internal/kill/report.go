@@ -63,11 +63,14 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// History lists the lives, to see what led to a finding.
+// History lists the lives and what was said in each, to see what led to a finding.
 func (r *Report) History() string {
 	var b strings.Builder
 	for i, l := range r.Lives {
-		fmt.Fprintf(&b, "  %d. %s\n", i+1, l)
+		fmt.Fprintf(&b, "%d. %s\n", i+1, l)
+		for line := range strings.Lines(l.Said) {
+			b.WriteString("    " + line)
+		}
 	}
 	return b.String()
 }

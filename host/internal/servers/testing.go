@@ -41,7 +41,7 @@ func Shared(t testing.TB, r Release) *Broker {
 	return s.broker
 }
 
-// Start starts a broker for one test, at whose end it ends.
+// Start starts a broker for one test, at whose end it ends. If the test fails, what the broker wrote is kept.
 func Start(t testing.TB, o Options) *Broker {
 	t.Helper()
 	need(t, o.Release)
@@ -50,7 +50,12 @@ func Start(t testing.TB, o Options) *Broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
+		end := b.Close
+		if t.Failed() {
+			end = b.Kill
+			t.Logf("the broker's files are in %s", b.dir)
+		}
+		if err := end(); err != nil {
 			t.Error(err)
 		}
 	})
