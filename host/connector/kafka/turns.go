@@ -16,11 +16,12 @@ import (
 
 const (
 	// pieceBytes is what a chunk has at least, up to the end of a batch, where others wait
-	// for their turn.
-	pieceBytes = 64 << 10
+	// for their turn: about what the decoders put into one batch, since a piece of a quarter
+	// of it cost the job a fifth of its speed.
+	pieceBytes = 256 << 10
 	// turnsMax is after how many chunks of others a split has its turn, whatever its time:
 	// one whose records are all old would leave the others none.
-	turnsMax = 256
+	turnsMax = 64
 	// dryMax is how many answers in a row have nothing of a split, though its log should
 	// have more, until it is not waited for any more: its leader may be away, or compaction
 	// may have taken the rest.
