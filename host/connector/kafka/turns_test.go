@@ -107,7 +107,7 @@ func TestSplitsAdvanceEvenly(t *testing.T) {
 					t.Errorf("%s: %d records, want %d", split, got, l.records)
 				}
 			}
-			if t.Logf("at most %d ms lay between the splits", spread); spread > 250_000 {
+			if t.Logf("at most %d ms lay between the splits", spread); spread > 150_000 {
 				t.Errorf("%d ms lay between the splits, where a chunk is 105,000 at most", spread)
 			}
 		})
