@@ -130,15 +130,6 @@ type Pausing interface {
 	Pause(splits []string)
 }
 
-// Pacing is a Source that has its splits advance evenly in event time, as far as it is
-// told how far they are. Its methods may be called from any goroutine and do not wait.
-type Pacing interface {
-	// Reached tells which event time (ms) a split has come to with so many records of it.
-	Reached(split string, record, at int64)
-	// Waits tells whether records of a split wait for their turn: it is not idle.
-	Waits(split string) bool
-}
-
 // Records are encoded records on their way into a sink. Only Data and Ends are
 // always there; the others are as long as Ends, or empty, as the sink's
 // configuration asks for them.

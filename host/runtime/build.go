@@ -127,9 +127,6 @@ func (b *builder) source(s *job.Source) error {
 		head.failed = &deadLetters{output: out, faults: faults{out: out, writer: stream.NewRowWriter(job.FailedSchema)}}
 	}
 	b.job.check.sources = append(b.job.check.sources, head.node)
-	if p, ok := src.(connector.Pacing); ok && !marks.off && !marks.ingestion {
-		head.pacing, head.marks.waits = p, p.Waits
-	}
 	if w := s.Watermark; w != nil && w.Alignment != nil {
 		head.drift = b.driftGroup(w.Alignment.Group).join(head.node, w.Alignment.MaxDrift)
 		head.pauses.source, _ = src.(connector.Pausing)

@@ -20,11 +20,10 @@ type sourceTask struct {
 	in      []*pipe[*decoded]
 	out     *output
 	marks   watermarks
-	drift   *driftMember     // nil: the source is not aligned with others
-	pauses  pauses           // of its splits
-	pacing  connector.Pacing // nil: it does not want to know how far its splits are
-	onError job.OnError      // what becomes of records that cannot be decoded
-	failed  *deadLetters     // nil: they are not put out
+	drift   *driftMember // nil: the source is not aligned with others
+	pauses  pauses       // of its splits
+	onError job.OnError  // what becomes of records that cannot be decoded
+	failed  *deadLetters // nil: they are not put out
 	check   *checkpoints
 	stats   *SourceStats
 
@@ -175,9 +174,6 @@ func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 	t.stats.Bytes.Add(d.bytes)
 	t.stats.Watermark.Store(int64(t.marks.last()))
 	split.position, split.identity = d.end, d.identity
-	if t.pacing != nil && split.marks != nil && split.marks.max != stream.MinTime {
-		t.pacing.Reached(split.name, split.position.Record, int64(split.marks.max))
-	}
 	if d.closed && !split.ended {
 		split.ended = true
 		t.marks.remove(t.out.batch, split.marks)

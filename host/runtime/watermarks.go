@@ -18,12 +18,11 @@ type watermarks struct {
 	clock     stream.Clock
 	delay     int64 // ms
 	onEvent   bool
-	off       bool                    // only the end of input moves time; the source may be idle
-	says      bool                    // a function says the watermarks
-	ingestion bool                    // records get the clock's time as they are read
-	pauses    bool                    // the clock of idleness stops while the source is held back
-	idleAfter int64                   // ms; 0: never
-	waits     func(split string) bool // tells whether there are records of a split that it is not the turn of; nil: never
+	off       bool  // only the end of input moves time; the source may be idle
+	says      bool  // a function says the watermarks
+	ingestion bool  // records get the clock's time as they are read
+	pauses    bool  // the clock of idleness stops while the source is held back
+	idleAfter int64 // ms; 0: never
 
 	combined stream.Multiplexer
 	splits   []*splitMarks
@@ -211,9 +210,6 @@ func (m *watermarks) tick(b *stream.Batch) {
 	}
 	m.probed = now
 	for _, s := range m.splits {
-		if m.waits != nil && !s.idle && m.waits(s.meter.name) {
-			s.idler.Activity()
-		}
 		switch isIdle := s.idler.Probe(now); {
 		case b == nil:
 			s.owed = isIdle && !s.idle

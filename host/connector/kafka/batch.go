@@ -152,12 +152,9 @@ func (r *batchReader) start(data []byte, a aborted, at, end int64) {
 	r.batch, r.records, r.left = nil, nil, 0
 }
 
-// isBegun says that a batch has been begun and is not left behind yet.
-func (r *batchReader) isBegun() bool { return r.batch != nil }
-
-// fill appends records to the chunk until it has about chunkBytes, at the end of a batch
-// so many bytes, a fault, or all there are. It says whether there may be more.
-func (r *batchReader) fill(c *connector.Chunk, enough int) (more bool, err error) {
+// fill appends records to the chunk until it has about chunkBytes, a fault, or all
+// there are. It says whether there may be more.
+func (r *batchReader) fill(c *connector.Chunk) (more bool, err error) {
 	for len(c.Data) < chunkBytes && len(c.Ends) < chunkRecordsMax {
 		if r.left == 0 {
 			if r.batch != nil {
@@ -167,9 +164,6 @@ func (r *batchReader) fill(c *connector.Chunk, enough int) (more bool, err error
 			if r.end >= 0 && r.at >= r.end {
 				r.at = r.end
 				return false, nil
-			}
-			if len(c.Data) >= enough {
-				return true, nil
 			}
 			if more, err := r.nextBatch(); !more || err != nil {
 				return false, err

@@ -101,7 +101,7 @@ func (s *Source) adopt(f found) []*split {
 			s.topics[name] = known
 		}
 		for _, part := range t.Partitions {
-			split := &split{name: splitName(name, part.Partition), topic: known, partition: part.Partition, leader: -1, epoch: -1, last: -1, end: -1, fresh: true}
+			split := &split{name: splitName(name, part.Partition), topic: known, partition: part.Partition, leader: -1, epoch: -1, last: -1, end: -1}
 			split.high.Store(-1)
 			if s.byName[split.name] == nil {
 				s.byName[split.name] = split

@@ -10,16 +10,14 @@
 //
 // Invariants:
 //
-//	(B) Memory is bounded: each split has its share of FetchBytesMax, and of what it
-//	    holds no response is kept for a small part of it; the sink holds
+//	(B) Memory is bounded: the source holds one response of each broker and one
+//	    that is being read, together about FetchBytesMax; the sink holds
 //	    BufferBytesMax. One batch of records that is larger is still taken whole.
 //	(S) Nothing is skipped in silence. A position that the log no longer has, a
 //	    topic that was deleted or made anew, a transaction that the broker gave up:
 //	    each is an error that says what was lost.
 //	(O) The records of a split come in order, each once: while a request for a
-//	    split is under way no other is sent, and answers are handed out in turn.
-//	(T) No split runs ahead of others of which there are records, as far as event
-//	    times are known, and none waits forever (turns.go).
+//	    split is under way, or its answer is not handed on, no other is sent.
 //	(H) A transaction is never given up, and its id never used, between its
 //	    hand-over and its commit.
 //	(R) An id is used again only after a later checkpoint than the one that
@@ -57,7 +55,6 @@
 //	                                 TestATopicThatIsDeletedWhileItIsWritten
 //	records are deleted unread       GoneError says up to where: TestRecordsThatAreGone
 //	transactions that were given up  are passed over, also at the end: TestTransactionsThatWereGivenUp
-//	partitions lie apart in time     they advance evenly: TestSplitsAdvanceEvenly, TestNoSplitWaitsForever
 //	compaction left gaps             positions lie behind them: TestWhatCompactionLeaves
 //
 // Caveats: a topic that was made anew while nobody read it is known by its id, which

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -60,7 +59,7 @@ func (f *fetcher) run() {
 	defer s.owned.Done()
 	failures := 0
 	for s.ctx.Err() == nil {
-		splits, room, paused := f.take()
+		splits, paused := f.take()
 		if len(splits) == 0 {
 			select {
 			case <-f.wake:
@@ -68,8 +67,8 @@ func (f *fetcher) run() {
 			}
 			continue
 		}
-		got, troubled := f.fetch(splits, room, paused)
-		f.release(splits, got, troubled)
+		troubled := f.fetch(splits, paused)
+		f.release(splits)
 		if !troubled {
 			failures = 0
 			continue
@@ -83,122 +82,64 @@ func (f *fetcher) run() {
 	}
 }
 
-// room is how many bytes an answer may have, and how many of one split.
-type room struct{ all, each int }
-
-// room is what fetchers may ask for (B): a split is asked for while less than half of what
-// it gets at once waits. Source.mu is held.
-func (f *fetcher) room() room {
-	s, splits := f.source, 0
-	for _, p := range s.splits {
-		if p.leader == f.broker && !p.ended {
-			splits++
-		}
-	}
-	all := max(s.options.FetchBytesMax/(2*max(len(s.fetchers), 1)), fetchBytesLeast/2)
-	return room{all, max(all/max(splits, 1), fetchBytesLeast/2)}
-}
-
 // take picks the splits to fetch, and makes them busy (O). It begins with another one
-// each time, for a broker fills its answer in the order it is asked. While enough of a
-// split waits, the others are asked for only if their logs have more: a request that
-// waits for records would keep that split from being asked for.
-func (f *fetcher) take() (splits []*split, r room, paused bool) {
+// each time, for a broker fills its answer in the order it is asked.
+func (f *fetcher) take() (splits []*split, paused bool) {
 	s := f.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r = f.room()
-	full, due := false, false
 	for _, p := range s.splits {
 		switch {
 		case p.leader != f.broker || p.ended || p.busy || s.failure != nil || p.end >= 0 && p.fetch >= p.end:
 		case p.paused:
 			paused = true
-		case p.held > r.each/2:
-			full = true
 		default:
-			due = due || p.isDue()
+			p.busy = true
 			splits = append(splits, p)
 		}
-	}
-	if full && !due {
-		return nil, r, paused
-	}
-	for _, p := range splits {
-		p.busy = true
 	}
 	if n := len(splits); n > 0 {
 		f.turn++
 		at := f.turn % n
 		splits = slices.Concat(splits[at:], splits[:at])
 	}
-	return splits, r, paused
+	return splits, paused
 }
 
-// got is what an answer has of a split, and where the next one goes on.
-type got struct {
-	split *split
-	part  part
-	next  int64
-	epoch int32
-}
-
-// release hands on what came.
-func (f *fetcher) release(splits []*split, all []got, troubled bool) {
+func (f *fetcher) release(splits []*split) {
 	s := f.source
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range splits {
-		p.busy, p.fresh = false, false
-		if p.dry++; troubled {
-			p.dry = dryMax
-		}
-	}
-	for _, g := range all {
-		p := g.split
-		p.fetch, p.last, p.dry = g.next, g.epoch, 0
-		if !p.ended {
-			p.parts = append(p.parts, g.part)
-			p.held += len(g.part.data)
-		}
+		p.busy = false
 	}
 	if len(s.fetchers) > 1 {
 		s.wakeFetchers() // one may lead a split now that was busy here
 	}
-	s.mu.Unlock()
-	signal(s.news)
 }
 
-// fetch asks once, and returns what comes. It says whether something went wrong.
-func (f *fetcher) fetch(splits []*split, r room, paused bool) (all []got, troubled bool) {
+// fetch asks once and hands on what comes. It says whether something went wrong.
+func (f *fetcher) fetch(splits []*split, paused bool) (troubled bool) {
 	s := f.source
-	request := f.request(splits, r, paused)
+	request := f.request(splits, paused)
 	response, err := s.client.Broker(int(f.broker)).Request(s.ctx, request)
 	if err != nil {
 		if s.ctx.Err() == nil {
 			f.told.warn("cannot fetch; trying again", "broker", f.broker, "error", err)
 		}
-		return nil, true
+		return true
 	}
-	all, troubled = f.digest(response.(*kmsg.FetchResponse), splits)
-	letGo(all)
-	return all, troubled
-}
-
-// letGo copies what is the smaller part of an answer, which would be kept whole for it: a
-// split may wait for long until others have caught up.
-func letGo(all []got) {
-	whole := 0
-	for i := range all {
-		whole += len(all[i].part.data)
-	}
-	for i := range all {
-		if p := &all[i].part; 2*len(p.data) < whole {
-			p.data = bytes.Clone(p.data)
+	a, troubled := f.digest(response.(*kmsg.FetchResponse), splits)
+	if len(a.parts) > 0 {
+		select {
+		case s.answers <- a:
+		case <-s.ctx.Done():
 		}
 	}
+	return troubled
 }
 
-func (f *fetcher) request(splits []*split, room room, paused bool) *kmsg.FetchRequest {
+func (f *fetcher) request(splits []*split, paused bool) *kmsg.FetchRequest {
 	s := f.source
 	r := kmsg.NewPtrFetchRequest()
 	r.ReplicaID = -1
@@ -213,7 +154,8 @@ func (f *fetcher) request(splits []*split, room room, paused bool) *kmsg.FetchRe
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.MaxBytes = int32(room.all)
+	r.MaxBytes = int32(max(s.options.FetchBytesMax/(len(s.fetchers)+1), fetchBytesLeast/2))
+	share := max(r.MaxBytes/int32(len(splits)), fetchBytesLeast/2)
 	byTopic := map[*topic]int{}
 	for _, p := range splits {
 		at, there := byTopic[p.topic]
@@ -225,7 +167,7 @@ func (f *fetcher) request(splits []*split, room room, paused bool) *kmsg.FetchRe
 			r.Topics = append(r.Topics, t)
 		}
 		rp := kmsg.NewFetchRequestTopicPartition()
-		rp.Partition, rp.FetchOffset, rp.PartitionMaxBytes = p.partition, p.fetch, int32(room.each)
+		rp.Partition, rp.FetchOffset, rp.PartitionMaxBytes = p.partition, p.fetch, share
 		rp.CurrentLeaderEpoch, rp.LastFetchedEpoch = p.epoch, p.last
 		r.Topics[at].Partitions = append(r.Topics[at].Partitions, rp)
 	}
@@ -234,10 +176,11 @@ func (f *fetcher) request(splits []*split, room room, paused bool) *kmsg.FetchRe
 
 // digest notes what the response says of each split, and returns what it has of
 // records.
-func (f *fetcher) digest(response *kmsg.FetchResponse, splits []*split) (all []got, troubled bool) {
+func (f *fetcher) digest(response *kmsg.FetchResponse, splits []*split) (a *answer, troubled bool) {
+	a = &answer{}
 	if err := kerr.ErrorForCode(response.ErrorCode); err != nil {
 		f.told.warn("cannot fetch; trying again", "broker", f.broker, "error", err)
-		return nil, true
+		return a, true
 	}
 	for i := range response.Topics {
 		t := &response.Topics[i]
@@ -247,15 +190,14 @@ func (f *fetcher) digest(response *kmsg.FetchResponse, splits []*split) (all []g
 			if p == nil {
 				continue
 			}
-			next, epoch, bad := f.digestPart(p, rp)
-			if bad {
+			if f.digestPart(p, rp) {
 				troubled = true
 			} else if len(rp.RecordBatches) > 0 {
-				all = append(all, got{p, part{rp.RecordBatches, abortedIn(rp.AbortedTransactions)}, next, epoch})
+				a.parts = append(a.parts, part{p, rp.RecordBatches, abortedIn(rp.AbortedTransactions)})
 			}
 		}
 	}
-	return all, troubled
+	return a, troubled
 }
 
 // findSplit finds the split of an answer; newer answers name topics by id.
@@ -268,31 +210,30 @@ func findSplit(splits []*split, t *kmsg.FetchResponseTopic, partition int32) *sp
 	return nil
 }
 
-// digestPart says where the log goes on behind what the response has of a split.
-func (f *fetcher) digestPart(p *split, rp *kmsg.FetchResponseTopicPartition) (next int64, epoch int32, troubled bool) {
+func (f *fetcher) digestPart(p *split, rp *kmsg.FetchResponseTopicPartition) (troubled bool) {
 	s := f.source
 	if err := kerr.ErrorForCode(rp.ErrorCode); err != nil {
-		return 0, 0, f.refused(p, err)
+		return f.refused(p, err)
 	}
 	if rp.DivergingEpoch.EndOffset >= 0 {
 		s.fail(&GoneError{Split: p.name, Offset: p.fetch, First: rp.LogStartOffset, End: rp.DivergingEpoch.EndOffset, Cut: true})
-		return 0, 0, true
+		return true
 	}
 	high := rp.LastStableOffset
 	if s.options.ReadUncommitted || high < 0 {
 		high = rp.HighWatermark
 	}
 	p.high.Store(high)
-	next, epoch = behind(rp.RecordBatches, p.fetch, p.last)
+	next, epoch := behind(rp.RecordBatches, p.fetch, p.last)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if next == p.fetch && len(rp.RecordBatches) > 0 {
 		if _, err := cutBatch(rp.RecordBatches); err == nil {
-			return 0, 0, true // no whole batch, or none that was asked for
+			return true // no whole batch, or none that was asked for
 		}
 	}
-	p.outside = 0
-	return next, epoch, false
+	p.fetch, p.last, p.outside = next, epoch, 0
+	return false
 }
 
 // refused deals with a broker that does not give a split.

@@ -27,8 +27,8 @@ const (
 var errClosed = errors.New("the kafka source is closed")
 
 // Source reads topics. It fetches by itself: one goroutine for each broker that
-// leads a partition, which hands its answers to Read and fetches on only when most of
-// them is read; one that keeps track of who leads what; one that commits offsets to the
+// leads a partition, which hands its answers to Read and fetches on only when they
+// are taken; one that keeps track of who leads what; one that commits offsets to the
 // group, if there is one. Close ends them all.
 type Source struct {
 	options SourceOptions
@@ -40,9 +40,10 @@ type Source struct {
 	cancel  context.CancelFunc
 	owned   sync.WaitGroup // goroutines
 
-	news  chan struct{} // records, something to announce, or failure; holds one
-	stale chan struct{} // the metadata should be looked at again; holds one
-	group *groupCommits // nil: no group
+	answers chan *answer  // from the fetchers
+	news    chan struct{} // something to announce, or failure; holds one
+	stale   chan struct{} // the metadata should be looked at again; holds one
+	group   *groupCommits // nil: no group
 
 	mu        sync.Mutex
 	topics    map[string]*topic
@@ -54,9 +55,18 @@ type Source struct {
 	closed    bool
 
 	// The reader's own.
-	batch   *batchReader
-	reading *split // whose batch has been begun; nil: none
-	turn    int64  // counts chunks
+	answer *answer // what is left of it is to be handed out
+	batch  *batchReader
+	begun  bool // batch holds the first part of answer
+}
+
+// answer is what one response has: parts with data, in the order of the broker.
+type answer struct{ parts []part }
+
+type part struct {
+	split   *split
+	data    []byte
+	aborted aborted
 }
 
 // NewSource makes a source; it connects at Open.
@@ -84,7 +94,7 @@ func NewSource(options SourceOptions) (*Source, error) {
 	}
 	s := &Source{
 		options: options, log: o.logger(), client: client, admin: kadm.NewClient(client),
-		news: make(chan struct{}, 1), stale: make(chan struct{}, 1),
+		answers: make(chan *answer), news: make(chan struct{}, 1), stale: make(chan struct{}, 1),
 		topics: map[string]*topic{}, byName: map[string]*split{}, fetchers: map[int32]*fetcher{},
 		batch: newBatchReader(o.RecordBytesMax, o.Metadata),
 	}
@@ -248,7 +258,6 @@ func (s *Source) Pause(splits []string) {
 		}
 	}
 	s.wakeFetchers()
-	signal(s.news)
 }
 
 // fail ends reading with the first reason that there is.
@@ -278,14 +287,13 @@ func (s *Source) Read(c *connector.Chunk) error {
 		if done, err := s.announce(c); done || err != nil {
 			return err
 		}
-		p, alone := s.choose()
-		if p == nil {
+		if s.answer == nil {
 			if err := s.await(); err != nil {
 				return err
 			}
 			continue
 		}
-		if done, err := s.hand(c, p, alone); done || err != nil {
+		if done, err := s.hand(c); done || err != nil {
 			return err
 		}
 	}
@@ -306,15 +314,17 @@ func (s *Source) announce(c *connector.Chunk) (bool, error) {
 		p.sign(c)
 		c.Start, c.Next, c.Ended, c.Announcing = p.at, p.at, p.ended, s.announced < len(s.splits)
 		return true, nil
-	case s.options.Bounded && !slices.ContainsFunc(s.splits, func(p *split) bool { return !p.ended }):
+	case s.options.Bounded && s.answer == nil && !slices.ContainsFunc(s.splits, func(p *split) bool { return !p.ended }):
 		return false, io.EOF
 	}
 	return false, nil
 }
 
-// await waits for news.
+// await waits for an answer, or for news.
 func (s *Source) await() error {
 	select {
+	case s.answer = <-s.answers:
+		s.begun = false
 	case <-s.news:
 	case <-s.ctx.Done():
 		return errClosed
@@ -322,17 +332,20 @@ func (s *Source) await() error {
 	return nil
 }
 
-// hand fills the chunk with records of a split. It says whether the chunk is to be handed
-// out.
-func (s *Source) hand(c *connector.Chunk, p *split, alone bool) (bool, error) {
-	if s.reading == nil {
-		s.begin(p)
+// hand fills the chunk from the first part of the answer. It says whether the chunk
+// is to be handed out.
+func (s *Source) hand(c *connector.Chunk) (bool, error) {
+	if len(s.answer.parts) == 0 {
+		s.answer = nil
+		return false, nil
 	}
-	enough := pieceBytes
-	if alone {
-		enough = chunkBytes
+	part := &s.answer.parts[0]
+	p := part.split
+	if !s.begun {
+		s.batch.start(part.data, part.aborted, p.at.Offset, p.end)
+		s.begun = true
 	}
-	more, err := s.batch.fill(c, enough)
+	more, err := s.batch.fill(c)
 	if err != nil {
 		err = fmt.Errorf("cannot read %s behind offset %d: %w", p.name, s.batch.at, err)
 		s.fail(err)
@@ -349,44 +362,23 @@ func (s *Source) hand(c *connector.Chunk, p *split, alone bool) (bool, error) {
 		c.Start.Offset = c.Offsets[0]
 	}
 	p.moveTo(next)
-	c.Ended = s.leave(p, more)
+	if !more {
+		s.answer.parts = s.answer.parts[1:]
+		s.begun = false
+	}
+	if p.end >= 0 && next.Offset >= p.end {
+		c.Ended = s.endSplit(p)
+	}
 	return next != from || c.Ended, nil
 }
 
-// begin turns to a split, of which something is there.
-func (s *Source) begin(p *split) {
-	if len(p.now.data) == 0 {
-		s.mu.Lock()
-		p.now = p.parts[0]
-		p.parts = slices.Delete(p.parts, 0, 1)
-		s.mu.Unlock()
-	}
-	s.batch.start(p.now.data, p.now.aborted, p.at.Offset, p.end)
-}
-
-// leave notes what is left of a split behind a chunk, and has more of it fetched. It says
-// whether the split has ended with it.
-func (s *Source) leave(p *split, more bool) (ended bool) {
-	rest, stays := s.batch.data, more && s.batch.isBegun()
-	if !more {
-		rest = nil
-	}
+// endSplit notes that a split has no more records; it says whether that is news.
+func (s *Source) endSplit(p *split) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.held -= len(p.now.data) - len(rest)
-	if p.now.data = rest; len(rest) == 0 {
-		p.now.data = nil // lets go of the answer
-	}
-	s.reading = nil
-	if stays {
-		s.reading = p
-	}
-	ended = p.end >= 0 && p.at.Offset >= p.end && !p.ended
-	if ended {
-		p.ended, p.parts, p.now, p.held, s.reading = true, nil, part{}, 0, nil
-	}
-	s.wakeFetchers()
-	return ended
+	news := !p.ended
+	p.ended = true
+	return news
 }
 
 // later is how long after now something is to be tried that failed so many times.

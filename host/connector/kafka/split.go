@@ -19,32 +19,20 @@ type split struct {
 	leader    int32 // -1: not known
 	epoch     int32 // of the leader, as the metadata says
 	paused    bool
-	ended     bool  // nothing more is fetched
-	busy      bool  // a request for it is under way (O)
-	fresh     bool  // no request for it has been answered, or has failed
-	dry       int   // answers in a row without records of it
-	fetch     int64 // the offset to fetch next
-	last      int32 // the leader's epoch when what lies before fetch was written; -1: not known
+	ended     bool // nothing more is fetched
+	// busy says that a request for it is under way or its answer has not been handed
+	// on (O).
+	busy  bool
+	fetch int64 // the offset to fetch next
+	last  int32 // the leader's epoch when what lies before fetch was written; -1: not known
 	// outside counts answers in a row that the offset is behind the log's end.
 	outside int
 
-	parts []part // fetched, not begun
-	held  int    // bytes of them and of what is left of now
-	turn  int64  // the source's when a chunk of it was handed out last
-	pace  pace
-
 	end int64 // where a bounded source stops; set before it is announced
 
-	now  part               // being handed out; the reader's
 	at   connector.Position // what is handed out lies before it; the reader's
 	done atomic.Int64       // at.Offset, for others
 	high atomic.Int64       // the offset up to which it could be read; -1: not known
-}
-
-// part is what an answer has of a split.
-type part struct {
-	data    []byte
-	aborted aborted
 }
 
 // topic is a topic that is read.
