@@ -31,7 +31,7 @@ check: vulnerabilities ## gofmt, go vet, the repository's own rules, generated f
 	@for module in $(MODULES); do echo "go vet: $$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
 	@cd guest-sdk/go && echo "go vet: guest-sdk/go as Wasm" && GOOS=wasip1 GOARCH=wasm $(GO) vet . ./internal/raw
 	$(GO) test ./host/internal/lint
-	$(GO) test ./abi/gen ./udfs/build
+	$(GO) run ./host/internal/verdict -timeout 40m ./abi/gen ./udfs/build # as test does, which finds it done
 	$(GO) test -run Schema ./host/job
 
 # 3 is "vulnerabilities found". Its database is on the network; not reaching it
@@ -78,8 +78,9 @@ fuzz-windows: ## HISTORIES=10000 random histories against the reference, and 300
 kill-file: ## N=500 kills of jobs from file to file; SEED=1 says which
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillFile$$' -timeout 3h ./host/internal/kill
 
-kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, every tenth time with the broker; then N/4 as its input ends, and N/10 of one with formats of its own (needs Java and Maven)
+kill-kafka: ## N=500 kills of a job from Kafka to Kafka, on each release of it, every tenth time with the broker; then N/4 as its input ends, N/10 of one with formats of its own, and 10 N of sinks alone (needs Java and Maven)
 	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) $(GO) test -count 1 -v -run '^TestKillKafka' -timeout 3h ./host/internal/kill
+	WASMSTREAM_KILLS=$(N) WASMSTREAM_KILL_SEED=$(SEED) WASMSTREAM_TEST_KAFKA_ALL=1 $(GO) test -count 1 -v -run '^TestSinksThatDie$$' -timeout 3h ./host/connector/kafka
 
 kafka-releases: ## the Kafka connectors on each release and transaction protocol, and epochs that run out (needs Java and Maven)
 	WASMSTREAM_TEST_KAFKA_ALL=1 $(GO) test -count 1 -timeout 1h ./host/connector/kafka

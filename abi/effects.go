@@ -33,10 +33,17 @@ func ReadEffects(buf []byte, ops int) Effects {
 }
 
 // Next returns the next effect, or false at the end and at a fault: Err tells which.
-func (e *Effects) Next() (Effect, bool) {
+func (e *Effects) Next() (x Effect, ok bool) {
+	ok = e.Read(&x)
+	return x, ok
+}
+
+// Read is Next into an effect that is there: to copy one that was just made takes longer than to read it. Without a next
+// one it is as it was.
+func (e *Effects) Read(x *Effect) bool {
 	rest := len(e.buf) - e.offset
 	if rest == 0 || e.fault != 0 {
-		return Effect{}, false
+		return false
 	}
 	if rest < EffectBytes {
 		return e.refuse(FaultBadEffects, uint32(rest))
@@ -57,12 +64,14 @@ func (e *Effects) Next() (Effect, bool) {
 	}
 	start := e.offset + EffectBytes
 	e.offset, e.last = start+int(padded), op
-	return Effect{Kind: kind, Op: op, Aux: uint32(lengthAux >> 32), Payload: e.buf[start : start+int(length) : start+int(length)]}, true
+	x.Kind, x.Op, x.Aux = kind, op, uint32(lengthAux>>32)
+	x.Payload = e.buf[start : start+int(length) : start+int(length)]
+	return true
 }
 
-func (e *Effects) refuse(kind FaultKind, refused uint32) (Effect, bool) {
+func (e *Effects) refuse(kind FaultKind, refused uint32) bool {
 	e.fault, e.refused = kind, refused
-	return Effect{}, false
+	return false
 }
 
 // Err returns nil at the end of sound effects, else a *Fault. It names no op: what a malformed effect says of itself is

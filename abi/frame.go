@@ -122,6 +122,14 @@ func PutOp(frame []byte, off int, op Op) {
 	binary.LittleEndian.PutUint64(b[8:16], uint64(op.Row)|uint64(op.Arg)<<32)
 }
 
+// PutPlainOp is PutOp without flags, and without an Op: one is copied through memory, in wider pieces than it was written
+// in, and that stalls for longer than all else here takes.
+func PutPlainOp(frame []byte, off int, kind OpKind, slot, row, arg uint32) {
+	b := frame[off : off+OpBytes : off+OpBytes]
+	binary.LittleEndian.PutUint64(b[0:8], uint64(kind)|uint64(slot)<<32)
+	binary.LittleEndian.PutUint64(b[8:16], uint64(row)|uint64(arg)<<32)
+}
+
 // ReadOp reads the op at an offset of the frame.
 func ReadOp(frame []byte, off int) Op {
 	b := frame[off : off+OpBytes]

@@ -96,13 +96,13 @@ func (m *Manifest) Validate() error {
 		// Checked before the loop: what follows may then take its time.
 		return fmt.Errorf("abi: manifest: %d functions, the limit is %d", len(functions), FunctionsMax)
 	}
-	seen := names{}
+	seen, fields := names{}, names{}
 	for i, f := range functions {
-		what := fmt.Sprintf("function %q", f.GetName())
+		what := fmt.Sprintf("function %q", clipped(f.GetName()))
 		if f.GetName() == "" {
 			what = fmt.Sprintf("function %d", i)
 		}
-		list := problems{what: what}
+		list := problems{what: what, fields: fields}
 		list.name(seen, "", f.GetName())
 		list.function(f)
 		if errs = append(errs, list.errs...); len(errs) >= problemsMax {
@@ -124,15 +124,32 @@ const problemsMax = 5
 
 // problems collects what is wrong with one function.
 type problems struct {
-	what string
-	errs []error
+	what   string
+	errs   []error
+	fields names // of the schema that is looked at
 }
 
 func (p *problems) add(format string, args ...any) {
-	if len(p.errs) > problemsMax {
+	if p.enough() {
 		return
 	}
-	p.errs = append(p.errs, fmt.Errorf("%s: %w", p.what, fmt.Errorf(format, args...)))
+	for i, a := range args {
+		if text, ok := a.(string); ok && len(text) > NameBytesMax {
+			args[i] = clipped(text)
+		}
+	}
+	p.errs = append(p.errs, errors.New(p.what+": "+fmt.Sprintf(format, args...)))
+}
+
+// enough tells that nothing that is wrong would be told any more.
+func (p *problems) enough() bool { return len(p.errs) >= problemsMax }
+
+// clipped is as much of a text as a name may have: what is longer would be told over and over.
+func clipped(text string) string {
+	if len(text) > NameBytesMax {
+		return text[:NameBytesMax] + "…"
+	}
+	return text
 }
 
 // name checks a name of a list and remembers it. prefix tells what it names, with a space, or is empty.
@@ -280,8 +297,12 @@ func (p *problems) schema(what string, s *Schema) {
 		p.add("%s: %d fields, the limit is %d", what, len(s.GetFields()), FieldsMax)
 		return
 	}
-	seen := names{}
+	seen := p.fields
+	clear(seen)
 	for i, f := range s.GetFields() {
+		if p.enough() {
+			return
+		}
 		switch {
 		case f.GetName() == "":
 			p.add("%s: field %d has no name", what, i)

@@ -50,6 +50,7 @@ type keeping struct {
 	plan     *job.Job
 	modules  []checkpoint.Module
 	recovery checkpoint.Recovery
+	chosen   bool // by --restore
 }
 
 // openKeeping opens the folder of a job's checkpoints; nil if the job has none.
@@ -81,6 +82,7 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	case f.Fresh:
 		err = k.start(e, f.Lineage)
 	case f.Restore != "":
+		k.chosen = true
 		k.recovery, err = k.restoreFrom(e, f.Restore)
 	default:
 		if err = k.recover(e); err == nil && k.recovery.Manifest == nil && !k.recovery.Begun {
@@ -164,9 +166,26 @@ func (k *keeping) recover(e *Env) (err error) {
 		e.Log.Warn("a checkpoint is damaged and is passed over", "folder", k.shown, "epoch", p.Epoch, "object", p.Object, "error", p.Err)
 	}
 	if r := k.recovery; r.CommittedBeyond > 0 {
-		e.Log.Warn("results of the damaged checkpoints were committed, and will be put out again", "folder", k.shown, "from_epoch", r.Manifest.Epoch, "to_epoch", r.CommittedBeyond)
+		e.Log.Warn("the damaged checkpoints were committed: "+k.comesAgain(), "folder", k.shown, "from_epoch", r.Manifest.Epoch, "to_epoch", r.CommittedBeyond)
 	}
 	return nil
+}
+
+// goesBack says that results after the checkpoint may have been committed, as was told:
+// the user wants that, or those checkpoints are damaged.
+func (k *keeping) goesBack() bool {
+	return k != nil && (k.chosen || k.recovery.CommittedBeyond > 0)
+}
+
+// comesAgain says what becomes of results that were committed after the checkpoint that a
+// run goes on from. A plain file has appeared as a whole, or not yet, and is written anew.
+func (k *keeping) comesAgain() string {
+	for _, s := range k.plan.Sinks {
+		if f := s.Connector.File; f == nil || f.Rolling != nil {
+			return "their results will be put out again"
+		}
+	}
+	return "what came after it is computed anew, and is there once"
 }
 
 // restoreFrom takes a checkpoint that a user names, of this folder or another, as the
@@ -198,7 +217,7 @@ func (k *keeping) restoreFrom(e *Env, path string) (_ checkpoint.Recovery, err e
 		return checkpoint.Recovery{}, err
 	}
 	if !newest {
-		e.Log.Warn("the checkpoint is not the newest: results after it were committed, and will be put out again", "checkpoint", m.Epoch, "newest", found.Manifest.Epoch)
+		e.Log.Warn("the checkpoint is not the newest: "+k.comesAgain(), "checkpoint", m.Epoch, "newest", found.Manifest.Epoch)
 	}
 	// Of one that is not the newest all is committed: the next one began only then.
 	if err := checkpoint.Import(k.store, from, m, !newest || found.Committed); err != nil {

@@ -120,6 +120,25 @@ func TestRestoreFreshLineage(t *testing.T) {
 	run(t, folder, "run", "job.yaml").expect(t, 0, "had finished already")
 }
 
+// TestWhatComesAgain: a run that goes back says that results come again where they do:
+// parts of a folder do, a plain file is there once whatever happens.
+func TestWhatComesAgain(t *testing.T) {
+	for sink, says := range map[string]string{
+		"path: out/firings.ndjson, format: json":                                "is there once",
+		"path: out/firings, format: json, rolling: {size: 20KiB, interval: 1h}": "will be put out again",
+	} {
+		folder := keptJob(t, "")
+		path := filepath.Join(folder, "job.yaml")
+		write(t, path, strings.Replace(read(t, path), "path: out/firings.ndjson, format: json", sink, 1))
+		run(t, folder, "run", "job.yaml").expect(t, 0)
+		manifests, err := filepath.Glob(filepath.Join(folder, "state", "*.manifest"))
+		if err != nil || len(manifests) < 2 {
+			t.Fatalf("checkpoints: %v, %v", manifests, err)
+		}
+		run(t, folder, "run", "job.yaml", "--restore", manifests[0]).expect(t, 0, "the checkpoint is not the newest", says)
+	}
+}
+
 func TestStartsThatAreRefused(t *testing.T) {
 	folder := keptJob(t, "")
 	run(t, folder, "run", "job.yaml").expect(t, 0)

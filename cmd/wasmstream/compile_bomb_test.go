@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -26,35 +27,67 @@ sinks:
   out: {from: kept, file: {path: out.ndjson, format: json}}
 `
 
-// TestACompileBomb: a module that the scanner takes and the compiler takes for ever for ends the process that compiles
-// it, and nothing else. It is refused, with the reason, and remembered.
+// TestACompileBomb: a module that takes the compiler for ever is refused before it is compiled.
 func TestACompileBomb(t *testing.T) {
 	folder, cache := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(folder, "bomb.wasm"), string(sandboxtest.CompileBomb()))
+	write(t, filepath.Join(folder, "bomb.wasm"), string(sandboxtest.CompileBomb(1000)))
 	write(t, filepath.Join(folder, "in.ndjson"), `{"n":1}`)
 	write(t, filepath.Join(folder, "job.yaml"), bombJob)
-	const reason = "it killed the process that compiled it: compiling it takes more than "
 	o := run(t, folder, "run", "--cache-dir", cache, "job.yaml")
-	for range 5 { // on a machine that is busy it may not get the processor for so long
-		if strings.Contains(o.stderr, "by the clock") {
-			o = run(t, folder, "run", "--cache-dir", cache, "job.yaml")
-		}
-	}
-	o.expect(t, exitRefused, "bomb.wasm", reason)
+	o.expect(t, exitRefused, "bomb.wasm", "a function takes an estimated 1461250 units of work to compile; the limit is 1000000")
 	if _, err := os.Stat(filepath.Join(folder, "out.ndjson")); err == nil {
 		t.Error("there is output")
 	}
-	notes, err := filepath.Glob(filepath.Join(cache, "*", "poisoned"))
-	if err != nil || len(notes) != 1 {
-		t.Fatal(notes, err)
+}
+
+// TestCompilesWithinLimits: what the scanner just takes is compiled within the limits of the process, of whatever
+// instructions it consists: 1 s of processor time; and 256 MiB of memory, or more where its greatest function may need it.
+// What is a little larger is refused.
+func TestCompilesWithinLimits(t *testing.T) {
+	t.Parallel()
+	const local, store = "\x20\x00", "\x41\x00\x20\x00\x36\x02\x00"
+	for name, c := range map[string]struct {
+		n    int // how often the code may be there in a function
+		code string
+	}{
+		"ifs": {3000, "\x20\x00\x04\x40" + store + "\x0b"}, "ifs and elses": {1520, "\x20\x00\x04\x40" + store + "\x05\x41\x01\x21\x00\x0b"},
+		"loops": {890, "\x03\x40" + local + "\x0d\x00\x0b"}, "fills": {890, "\x41\x00\x41\x00\x41\x00\xfc\x0b\x00"},
+		"copies": {2080, "\x41\x00\x41\x00\x41\x00\xfc\x0a\x00\x00"}, "growth": {2750, "\x41\x00\x40\x00\x21\x00"},
+		"calls by the table": {12_000, "\x41\x00\x11\x00\x00"}, "calls": {75_000, "\x10\x00"},
+		"loads": {43_000, "\x20\x00\x28\x02\x00\x21\x00"}, "stores": {43_000, store}, "divisions": {37_000, "\x20\x00\x20\x00\x6d\x21\x00"},
+		"conversions": {15_000, "\x20\x00\xb3\xa9\x21\x00"}, "exits": {1240, "\x20\x00\x04\x40\x0f\x0b"}, "sums": {240_000, "\x20\x00\x41\x7f\x6a\x21\x00"},
+	} {
+		load := func(n int, memory int64) error {
+			var job sandbox.ChildJob
+			engine, err := sandbox.NewEngine(t.Context(), sandbox.Options{CacheDir: t.TempDir(), Child: func(ctx context.Context, j sandbox.ChildJob, wasm []byte) error {
+				job, j.Wall = j, deadline
+				return compileChild(binary)(ctx, j, wasm)
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = engine.Load(t.Context(), name, sandboxtest.Filter(1, 1, []byte(strings.Repeat(c.code, n)+store)))
+			if job.CPU > time.Second || job.AddressBytesMax > memory {
+				t.Errorf("%s, %d times: it gets %s and %d MiB", name, n, job.CPU, job.AddressBytesMax>>20)
+			}
+			return errors.Join(err, engine.Close())
+		}
+		for n, memory := range map[int]int64{c.n: 830 << 20, c.n / 7: 280 << 20} {
+			if err := load(n, memory); err != nil {
+				t.Errorf("%s, %d times: %v", name, n, err)
+			}
+		}
+		var refused *sandbox.RefusedError
+		if err := load(c.n+c.n/8, 0); !errors.As(err, &refused) || refused.Kind != sandbox.RefusedLimit {
+			t.Errorf("%s, more than may be: %v", name, err)
+		}
 	}
-	run(t, folder, "check", "--cache-dir", cache, "job.yaml").expect(t, exitRefused, reason, "it is remembered in "+filepath.Dir(notes[0]))
 }
 
 // TestACompileBombBesideOthers: a guest of the process that starts the compiling one answers as before all the while.
 func TestACompileBombBesideOthers(t *testing.T) {
 	child := func(ctx context.Context, job sandbox.ChildJob, wasm []byte) error {
-		job.Wall = deadline // the neighbour here wants a processor for itself
+		job.CPU, job.Wall = time.Second, deadline // the neighbour here wants a processor for itself
 		return compileChild(binary)(ctx, job, wasm)
 	}
 	engine, err := sandbox.NewEngine(t.Context(), sandbox.Options{CacheDir: t.TempDir(), Child: child})
@@ -88,7 +121,7 @@ func TestACompileBombBesideOthers(t *testing.T) {
 	}
 	loaded := make(chan error, 1)
 	go func() {
-		_, err := engine.Load(context.Background(), "bomb", sandboxtest.CompileBomb())
+		_, err := engine.Load(context.Background(), "bomb", sandboxtest.CompileBomb(780))
 		loaded <- err
 	}()
 	first, answers := answerOf(t, instance), 0
@@ -105,6 +138,9 @@ func TestACompileBombBesideOthers(t *testing.T) {
 	var refused *sandbox.RefusedError
 	if !errors.As(err, &refused) || refused.Kind != sandbox.RefusedPoisoned || !strings.Contains(err.Error(), "processor time") && !strings.Contains(err.Error(), "memory") {
 		t.Errorf("the bomb: %v", err)
+	}
+	if _, err := engine.Load(t.Context(), "bomb", sandboxtest.CompileBomb(780)); err == nil || !strings.Contains(err.Error(), "it is remembered in ") {
+		t.Errorf("once more: %v", err)
 	}
 	if answers < 1000 {
 		t.Errorf("the neighbour came to %d calls", answers)

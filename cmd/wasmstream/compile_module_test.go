@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // childJob is a job with room for any of our modules.
 func childJob(dir string) sandbox.ChildJob {
 	return sandbox.ChildJob{
-		MemoryPagesMax: 1024, ModuleBytesMax: moduleBytesMax, FunctionsMax: 10_000, TableElementsMax: 16_384,
+		MemoryPagesMax: 1024, ModuleBytesMax: moduleBytesMax, WorkMax: 40_000_000, FunctionsMax: 10_000, TableElementsMax: 16_384,
 		CacheDir: dir, CacheBytesMin: 1, CPU: time.Minute, Wall: deadline, AddressBytesMax: 1 << 30,
 	}
 }
@@ -75,4 +76,15 @@ func TestAPoisonedModule(t *testing.T) {
 	}
 	run(t, folder, "check", "--cache-dir", dir, "job.yaml").expect(t, exitRefused, "it was too much", "remembered in "+filepath.Dir(seals[0]))
 	run(t, folder, "check", "--cache-dir", dir, "--compile-in-process", "job.yaml").expect(t, exitOK)
+}
+
+// A process that the system ends for its processor time, as it does where the process cannot look at it, is told with
+// the limit.
+func TestEndedForItsTime(t *testing.T) {
+	t.Parallel()
+	err := exec.Command("sh", "-c", "ulimit -t 1; while :; do :; done").Run()
+	var died *sandbox.DiedError
+	if err := childEnded(err, sandbox.ChildJob{CPU: time.Second}, nil, ""); !errors.As(err, &died) || !died.Slow || died.Reason != "compiling it takes more than 1s of processor time" {
+		t.Errorf("got %v", err)
+	}
 }

@@ -83,7 +83,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 				if err := damage(filepath.Join(copied, "state", name)); err != nil {
 					t.Fatal(err)
 				}
-				run(t, copied, "run", "job.yaml").expect(t, exitOK, "a checkpoint is damaged and is passed over", name,
+				run(t, copied, "run", "job.yaml").expect(t, exitOK, "a checkpoint is damaged and is passed over", name, "is there once",
 					fmt.Sprintf("from_epoch=%d to_epoch=%d", before.Epoch, newest.Epoch))
 				checkHourly(t, copied)
 			})

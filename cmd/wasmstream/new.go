@@ -33,14 +33,26 @@ type NewFunctionCommand struct {
 //go:embed templates
 var templates embed.FS
 
-// language is what differs between languages: where the source goes, what the SDK's folder has, what the template's
-// section is called.
-type language struct{ source, mark string }
+// language is what differs between languages: where the source goes, which file the SDK's folder has, and a line of
+// that file which no other folder's has.
+type language struct{ source, mark, line string }
 
 var languages = map[string]language{
-	"go":   {"NAME.go", "go.mod"},
-	"c":    {"NAME.c", "wasmstream.h"},
-	"rust": {"src/lib.rs", "Cargo.toml"},
+	"go":   {"NAME.go", "go.mod", "module github.com/wasmstream/wasmstream/guest-sdk/go"},
+	"c":    {"NAME.c", "wasmstream.h", "#ifndef WASMSTREAM_H"},
+	"rust": {"src/lib.rs", "Cargo.toml", `name = "wasmstream"`},
+}
+
+// lacks says why a folder is not the SDK; "" if it is.
+func (l *language) lacks(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, l.mark))
+	switch {
+	case err != nil:
+		return "has no " + l.mark
+	case !slices.Contains(strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' }), l.line):
+		return fmt.Sprintf("has a %s that does not say %s", l.mark, l.line)
+	}
+	return ""
 }
 
 // Run writes the folder, which must not be there.
@@ -112,11 +124,7 @@ func isFunctionName(name string) bool {
 
 // findSDK returns the SDK's folder as seen from the new one.
 func (c *NewFunctionCommand) findSDK() (string, error) {
-	mark := languages[c.Language].mark
-	has := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, mark))
-		return err == nil
-	}
+	l := languages[c.Language]
 	folder, err := filepath.Abs(c.Name)
 	if err != nil {
 		return "", err
@@ -133,7 +141,7 @@ func (c *NewFunctionCommand) findSDK() (string, error) {
 	}
 	for _, dir := range candidates {
 		absolute, err := filepath.Abs(dir)
-		if err != nil || !has(absolute) {
+		if err != nil || l.lacks(absolute) != "" {
 			continue
 		}
 		return filepath.Rel(folder, absolute)
@@ -142,9 +150,9 @@ func (c *NewFunctionCommand) findSDK() (string, error) {
 		return "", fmt.Errorf("there is no guest-sdk/%s in this folder or one above: the SDK comes with the source of wasmstream; "+
 			"get that, and say --sdk FOLDER/guest-sdk/%s", c.Language, c.Language)
 	}
-	wrong := fmt.Sprintf("%s has no %s: it is not the SDK in %s", c.SDK, mark, c.Language)
+	wrong := fmt.Sprintf("%s %s: it is not the SDK in %s", c.SDK, l.lacks(c.SDK), c.Language)
 	for _, below := range []string{c.Language, filepath.Join("guest-sdk", c.Language)} {
-		if dir := filepath.Join(c.SDK, below); has(dir) {
+		if dir := filepath.Join(c.SDK, below); l.lacks(dir) == "" {
 			return "", fmt.Errorf("%s; did you mean %s?", wrong, dir)
 		}
 	}

@@ -89,8 +89,11 @@ func makeIn(t *testing.T, folder, target string) {
 func TestNewFunctionRefuses(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "there/x"), "")
-	write(t, filepath.Join(folder, "guest-sdk/c/wasmstream.h"), "")
-	write(t, filepath.Join(folder, "elsewhere/guest-sdk/go/go.mod"), "")
+	write(t, filepath.Join(folder, "guest-sdk/c/wasmstream.h"), "#ifndef WASMSTREAM_H\n")
+	write(t, filepath.Join(folder, "elsewhere/guest-sdk/go/go.mod"), "module github.com/wasmstream/wasmstream/guest-sdk/go\r\n\r\ngo 1.26\r\n")
+	write(t, filepath.Join(folder, "other/go.mod"), "module example.com/other\n")
+	write(t, filepath.Join(folder, "other/Cargo.toml"), "[package]\nname = \"other\"\n")
+	write(t, filepath.Join(folder, "other/wasmstream.h"), "")
 	for args, want := range map[string]string{
 		"Name --language c":                       "no name for a function",
 		"name --language pascal":                  `no SDK in "pascal"`,
@@ -100,6 +103,9 @@ func TestNewFunctionRefuses(t *testing.T) {
 		"Name --language go":                      "no name for a function", // which is told first
 		"name --language go --sdk elsewhere":      "elsewhere has no go.mod: it is not the SDK in go; did you mean elsewhere/guest-sdk/go?",
 		"name --language go --sdk nowhere":        "nowhere has no go.mod: it is not the SDK in go",
+		"name --language go --sdk other":          "other has a go.mod that does not say module github.com/wasmstream/wasmstream/guest-sdk/go: it is not the SDK in go",
+		"name --language rust --sdk other":        `other has a Cargo.toml that does not say name = "wasmstream": it is not the SDK in rust`,
+		"name --language c --sdk other":           "other has a wasmstream.h that does not say #ifndef WASMSTREAM_H",
 		"name --language c --sdk there":           "there has no wasmstream.h",
 		"there --language go":                     "there is there already",
 		"name":                                    "missing flags: --language",

@@ -82,24 +82,30 @@ func ParseName(name string) (Name, bool) {
 	n := Name{Kind: Kind(kind)}
 	history, rest, ok := strings.Cut(stem, "-")
 	epoch, owner, owned := strings.Cut(rest, "-")
-	ok = ok && number(history, &n.History) && number(epoch, &n.Epoch)
+	// What is not written as we write it was written by someone else.
+	ok = ok && number(history, 1, &n.History) && number(epoch, epochDigits, &n.Epoch)
 	switch {
 	case n.Kind == KindManifest, n.Kind == KindCommitted, n.Kind == KindBegun:
-		return n, ok && !owned && name == plainName(n.History, n.Epoch, n.Kind)
+		return n, ok && !owned
 	case n.Kind.IsFile():
 		last := strings.LastIndexByte(owner, '-')
-		if !ok || last < 0 || !number(owner[last+1:], &n.Task) {
+		if !ok || last < 0 || !number(owner[last+1:], 1, &n.Task) {
 			return Name{}, false
 		}
 		n.Step = owner[:last]
-		// What is not written as we write it was written by someone else.
-		return n, name == fmt.Sprintf("%d-%06d-%s-%d.%s", n.History, n.Epoch, n.Step, n.Task, n.Kind)
+		return n, true
 	}
 	return Name{}, false
 }
 
-func number[T int | int64](text string, to *T) bool {
+// epochDigits is how many digits an epoch has at least in a name: so they stand in order.
+const epochDigits = 6
+
+// number reads what %d writes, or %06d for six digits at least.
+func number[T int | int64](text string, least int, to *T) bool {
 	v, err := strconv.ParseInt(text, 10, 64)
 	*to = T(v)
-	return err == nil && v >= 0
+	var digits [20]byte
+	written := max(least, len(strconv.AppendInt(digits[:0], v, 10)))
+	return err == nil && text[0] >= '0' && len(text) == written
 }

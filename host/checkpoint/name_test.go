@@ -53,7 +53,7 @@ func TestNamesOfOthers(t *testing.T) {
 	for _, name := range []string{
 		"", "x", "1-000042", "1-42.manifest", "1-0000042.manifest", "-1-000042.manifest", "1--00042.manifest", "+1-000042.manifest",
 		"1-000042.Manifest", "1-000042.manifest.tmp", "1-000042-a.manifest", "1-000042.delta", "1-000042-a.delta", "1-000042-a-x.delta",
-		"1-000042-a-01.delta", "01-000042-a-1.delta", "1-99999999999999999999.manifest", "a-000042.manifest",
+		"1-000042-a-01.delta", "1-000042-a-+1.delta", "1-+00042.manifest", "1-0000042-a-1.delta", "01-000042-a-1.delta", "1-99999999999999999999.manifest", "a-000042.manifest",
 		"1-000042-a-1.other", "1-00004x.committed",
 	} {
 		if n, ok := checkpoint.ParseName(name); ok {

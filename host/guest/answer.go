@@ -36,11 +36,8 @@ func (c *Caller) check(effects, edited []byte) error {
 	}
 	k := checker{c: c}
 	list := abi.ReadEffects(effects, f.to-f.from)
-	for {
-		e, ok := list.Next()
-		if !ok {
-			break
-		}
+	var e abi.Effect
+	for list.Read(&e) {
 		if err := k.passTo(int(e.Op)); err != nil {
 			return err
 		}
@@ -89,11 +86,12 @@ func plainRow(effects []byte, at, i int) (row []byte, ok bool) {
 
 // takePlain carries out what isPlain has checked.
 func (c *Caller) takePlain(effects []byte) error {
-	at := 0
+	at, e := 0, abi.Effect{Kind: abi.EffectEmit}
 	for i := c.frame.from; i < c.frame.to; i++ {
-		row, _ := plainRow(effects, at, i-c.frame.from)
-		at += abi.EffectBytes + len(row)
-		if err := c.role.Take(i, abi.Effect{Kind: abi.EffectEmit, Op: uint32(i - c.frame.from), Payload: row}); err != nil {
+		e.Op = uint32(i - c.frame.from)
+		e.Payload, _ = plainRow(effects, at, int(e.Op))
+		at += abi.EffectBytes + len(e.Payload)
+		if err := c.role.Take(i, e); err != nil {
 			return err
 		}
 		if err := c.role.Done(i); err != nil {
@@ -105,13 +103,14 @@ func (c *Caller) takePlain(effects []byte) error {
 
 // passTo settles the ops before one.
 func (k *checker) passTo(op int) error {
-	f := &k.c.frame
-	for ; k.op < op; k.op++ {
-		if must := k.c.rules[k.c.ops[f.from+k.op].kind].must; must != 0 && k.seen&(1<<must) == 0 {
-			return fault(abi.FaultBadAnswer, k.op, "op %d, %s, was not answered by %s", k.op, k.c.ops[f.from+k.op].kind, must)
+	ops, rules := k.c.ops[k.c.frame.from:], k.c.rules
+	for i := k.op; i < op; i++ {
+		if must := rules[ops[i].kind].must; must != 0 && k.seen&(1<<must) == 0 {
+			return fault(abi.FaultBadAnswer, i, "op %d, %s, was not answered by %s", i, ops[i].kind, must)
 		}
 		k.seen = 0
 	}
+	k.op = max(k.op, op)
 	return nil
 }
 
@@ -245,7 +244,7 @@ func (c *Caller) checkSlots(edited []byte) error {
 	at := int(c.frame.header.SlotsOffset)
 	for range c.frame.groups {
 		for i, s := range c.slots {
-			row := edited[at : at+s.Schema().FixedBytes()]
+			row := edited[at : at+c.widths[i]]
 			at += c.stride
 			if c.states && holdsNothing(row) {
 				continue
@@ -283,9 +282,9 @@ func (c *Caller) take(effects, edited []byte) error {
 	f := &c.frame
 	list := abi.ReadEffects(effects, f.to-f.from)
 	next := f.from
+	var e abi.Effect
 	for {
-		e, ok := list.Next()
-		i := f.to
+		i, ok := f.to, list.Read(&e)
 		if ok {
 			i = f.from + int(e.Op)
 		}
@@ -309,7 +308,7 @@ func (c *Caller) store(edited []byte) error {
 	f := &c.frame
 	slots := len(c.slots)
 	for p, g := range f.groups {
-		for i, s := range c.slots {
+		for i := range c.slots {
 			n := p*slots + i
 			var row []byte
 			switch {
@@ -319,7 +318,7 @@ func (c *Caller) store(edited []byte) error {
 				row = f.sets[n].row
 			default:
 				at := int(f.header.SlotsOffset) + n*c.stride
-				if row = edited[at : at+s.Schema().FixedBytes()]; c.states && holdsNothing(row) {
+				if row = edited[at : at+c.widths[i]]; c.states && holdsNothing(row) {
 					row = nil
 				}
 			}

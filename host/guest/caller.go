@@ -138,6 +138,7 @@ type op struct {
 	second  uint32 // merge: the second group
 	row     uint32 // in rows
 	context int32
+	arg     uint32 // where the context is, in ctx
 	rows    uint32 // where its rows, and those of its context, begin
 	place   uint32 // of group in the present frame
 	other   uint32 // of second
@@ -161,9 +162,10 @@ type Caller struct {
 	rules    *rules
 	outputs  []*stream.Checker
 	slots    []*stream.Checker
-	stride   int  // of slots; 0: some are of variable width, or there are none
-	states   bool // slots may hold no value
-	plain    bool // all ops are to emit one row, and have no slots
+	widths   []int // of slots, if all are of fixed width
+	stride   int   // of slots; 0: some are of variable width, or there are none
+	states   bool  // slots may hold no value
+	plain    bool  // all ops are to emit one row, and have no slots
 
 	ops      []op
 	rows     []byte
@@ -182,7 +184,8 @@ type Caller struct {
 	fueled    Fueled  // nil: it does not count
 	perOp     float64 // fuel
 	opsMax    int     // of a frame
-	spent     int64   // fuel of the last call, if it was answered; else 0
+	spent     int64   // fuel of the last call; 0: there was none
+	costly    int64   // see CostlyRebuilds
 	asked     int64   // ops so far, those at hand included
 	performed int     // ops of the last Perform that were performed
 	failed    bool    // the last call failed, by the guest's fault
@@ -207,7 +210,7 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	c.limited, _ = role.(Limited)
 	c.sifting, _ = role.(Sifting)
 	if !o.Written {
-		c.stride = strideOf(o.Slots)
+		c.stride, c.widths = strideOf(o.Slots)
 	}
 	c.plain = len(o.Slots) == 0 && c.rules.areAll(oneEmit)
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
@@ -221,18 +224,6 @@ func checkers(schemas []*stream.Schema) []*stream.Checker {
 		list[i] = stream.NewChecker(s)
 	}
 	return list
-}
-
-// strideOf is the width of the widest slot, 0 if some are of variable width.
-func strideOf(slots []*stream.Schema) int {
-	stride := 0
-	for _, s := range slots {
-		if !s.IsFixedWidth() {
-			return 0
-		}
-		stride = max(stride, s.FixedBytes())
-	}
-	return stride
 }
 
 // Open tells the function its parameters, and the schemas of its inputs if it takes
@@ -314,6 +305,7 @@ func (c *Caller) Add(kind abi.OpKind, group, row uint32, ctx *Context) {
 	o.kind, o.copied, o.group, o.row, o.context, o.rows = kind, false, group, row, noContext, c.opRows
 	if ctx != nil {
 		o.context = c.context(kind, ctx)
+		o.arg = c.contexts[o.context].at
 	}
 	c.opRows = uint32(len(c.rows))
 }
@@ -333,7 +325,13 @@ func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
 		}
 		c.last.Time, c.last.Watermark, c.last.Clock = ctx.Time, ctx.Watermark, ctx.Clock
 	}
-	x := context{at: uint32(len(c.ctx)), bytes: int32(bytes), key: noRow, second: noRow, list: c.newList()}
+	if n == cap(c.contexts) {
+		c.contexts = append(c.contexts, context{})
+	}
+	c.contexts = c.contexts[:n+1]
+	x := &c.contexts[n] // in its place, as ops are
+	x.at, x.bytes, x.key, x.second = uint32(len(c.ctx)), int32(bytes), noRow, noRow
+	c.newList(&x.list)
 	c.ctx = appendContext(c.ctx, bytes, ctx)
 	if bytes > abi.ContextRecordBytes {
 		x.key = ctx.Key
@@ -345,20 +343,18 @@ func (c *Caller) context(kind abi.OpKind, ctx *Context) int32 {
 	if more := x.list.bytes(); more > 0 {
 		c.ctx = append(c.ctx, make([]byte, more)...)
 	}
-	c.contexts = append(c.contexts, x)
 	return int32(n)
 }
 
 // newList is the list of a new context: all that came since the one before.
-func (c *Caller) newList() (l listRange) {
+func (c *Caller) newList(l *listRange) {
 	if len(c.merged) > c.mergedIn {
-		l = listRange{c.mergedIn, len(c.merged), true}
+		l.from, l.to, l.merged = c.mergedIn, len(c.merged), true
 		c.mergedIn = len(c.merged)
-		return l
+		return
 	}
-	l = listRange{c.listed, len(c.elements), false}
+	l.from, l.to, l.merged = c.listed, len(c.elements), false
 	c.listed = len(c.elements)
-	return l
 }
 
 func (l listRange) bytes() int {
@@ -472,6 +468,9 @@ func (c *Caller) mend(failed error) (fault, err error) {
 	if err := c.instance.Rebuild(); err != nil {
 		return nil, fmt.Errorf("after a fault: %w", err)
 	}
+	if r, ok := c.instance.(Rebuilt); ok && r.RebuildFuel() > costlyRebuild {
+		c.costly++
+	}
 	return failed, nil
 }
 
@@ -544,14 +543,14 @@ func (c *Caller) pose(from, to int) (effects, edited []byte, err error) {
 // ask calls the guest, and checks its answer.
 func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	effects, err = c.instance.Call(c.options.Function, pointer, int(c.frame.header.Total))
+	if c.fueled != nil {
+		c.spent = c.fueled.Fuel()
+	}
 	if err != nil {
 		c.failed = isFault(err)
 		return nil, nil, err
 	}
 	edited = c.instance.Frame()
-	if c.fueled != nil {
-		c.spent = c.fueled.Fuel()
-	}
 	if c.fueled != nil {
 		c.measure(c.fueled.Fuel(), c.frame.to-c.frame.from)
 	}
@@ -568,8 +567,7 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	return effects, edited, nil
 }
 
-// Spent is the fuel of an op that Fault is told of, if it was answered, and what is wrong
-// is the answer; else 0.
+// Spent is the fuel of an op that Fault is told of, if the function was called; else 0.
 func (c *Caller) Spent() int64 { return c.spent }
 
 // Asked is how many ops the function was asked about so far.

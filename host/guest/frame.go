@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // frame is how the ops of one call are laid out.
@@ -37,6 +38,18 @@ type set struct {
 	done bool
 }
 
+// strideOf is the width of the widest slot and those of all, 0 if some are variable.
+func strideOf(slots []*stream.Schema) (stride int, widths []int) {
+	for _, s := range slots {
+		if !s.IsFixedWidth() {
+			return 0, nil
+		}
+		widths = append(widths, s.FixedBytes())
+		stride = max(stride, s.FixedBytes())
+	}
+	return stride, widths
+}
+
 // plan numbers slots and finds the areas.
 func (f *frame) plan(c *Caller, from, to int) {
 	f.from, f.to = from, to
@@ -45,27 +58,8 @@ func (f *frame) plan(c *Caller, from, to int) {
 		f.stamp = 1
 	}
 	f.groups, f.created, f.copied = f.groups[:0], f.created[:0], f.copied[:0]
-	f.context = [2]int32{noContext, noContext}
-	for i := from; i < to; i++ {
-		o := &c.ops[i]
-		if o.group != NoGroup {
-			o.place = f.placeOf(o.group, o.kind == abi.OpCreate)
-		}
-		switch {
-		case o.copied:
-			o.other = f.newPlace(o.second, false, true)
-		case o.kind == abi.OpMerge:
-			o.other = f.placeOf(o.second, false)
-		}
-		if o.context != noContext {
-			if f.context[0] == noContext {
-				f.context[0] = o.context
-			}
-			f.context[1] = o.context + 1
-			if x := &c.contexts[o.context]; x.list.merged {
-				f.placeMerged(c, x)
-			}
-		}
+	if !c.plain {
+		f.placeGroups(c)
 	}
 	f.rows = [2]uint32{c.ops[from].rows, uint32(len(c.rows))}
 	if to < len(c.ops) {
@@ -77,18 +71,49 @@ func (f *frame) plan(c *Caller, from, to int) {
 	f.header = abi.Layout(to-from, slots, c.stride, abi.Align(len(f.loaded))+int(f.rows[1]-f.rows[0]), int(f.ctxAt[1]-f.ctxAt[0]))
 }
 
+// placeGroups gives the ops' groups places.
+func (f *frame) placeGroups(c *Caller) {
+	ops := c.ops[f.from:f.to]
+	for i := range ops {
+		o := &ops[i]
+		if o.group != NoGroup {
+			o.place = f.placeOf(o.group, o.kind == abi.OpCreate)
+		}
+		switch {
+		case o.copied:
+			o.other = f.newPlace(o.second, false, true)
+		case o.kind == abi.OpMerge:
+			o.other = f.placeOf(o.second, false)
+		}
+		if len(c.merged) > 0 && o.context != noContext {
+			if x := &c.contexts[o.context]; x.list.merged {
+				f.placeMerged(c, x)
+			}
+		}
+	}
+}
+
 func (f *frame) placeMerged(c *Caller, x *context) {
 	for _, g := range c.merged[x.list.from:x.list.to] {
 		f.placeOf(g, false)
 	}
 }
 
-// findContexts finds the part of the contexts' area.
+// findContexts finds the contexts, which are in the order of the ops, and their part of
+// the contexts' area.
 func (f *frame) findContexts(c *Caller) {
-	f.ctxAt = [2]uint32{}
-	if f.context[0] == noContext {
+	f.context, f.ctxAt = [2]int32{noContext, noContext}, [2]uint32{}
+	first, last := f.from, f.to-1
+	for first < f.to && c.ops[first].context == noContext {
+		first++
+	}
+	if first == f.to {
 		return
 	}
+	for c.ops[last].context == noContext {
+		last--
+	}
+	f.context = [2]int32{c.ops[first].context, c.ops[last].context + 1}
 	f.ctxAt = [2]uint32{c.contexts[f.context[0]].at, uint32(len(c.ctx))}
 	if int(f.context[1]) < len(c.contexts) {
 		f.ctxAt[1] = c.contexts[f.context[1]].at
@@ -154,21 +179,22 @@ func (f *frame) fill(c *Caller, b []byte) {
 // fillOps writes the ops; rows is what to add to a row's place.
 func (f *frame) fillOps(c *Caller, b []byte, rows uint32) {
 	slots, contexts := uint32(len(c.options.Slots)), f.header.ContextsOffset-f.ctxAt[0]
-	for i := range c.ops[f.from:f.to] {
-		o := &c.ops[f.from+i]
-		x := abi.Op{Kind: o.kind, Slot: abi.NoSlot}
+	ops := c.ops[f.from:f.to]
+	for i := range ops {
+		o := &ops[i]
+		slot, row, arg := uint32(abi.NoSlot), uint32(0), uint32(0)
 		if o.group != NoGroup && slots > 0 {
-			x.Slot = o.place * slots
+			slot = o.place * slots
 		}
 		if o.row != noRow {
-			x.Row = rows + o.row
+			row = rows + o.row
 		}
 		if o.context != noContext {
-			x.Arg = contexts + c.contexts[o.context].at
+			arg = contexts + o.arg
 		} else if o.kind == abi.OpMerge {
-			x.Arg = o.other * slots
+			arg = o.other * slots
 		}
-		abi.PutOp(b, abi.OpBytes*i, x)
+		abi.PutPlainOp(b, abi.OpBytes*i, o.kind, slot, row, arg)
 	}
 }
 
@@ -191,7 +217,9 @@ func (f *frame) fillSlots(c *Caller, b []byte) {
 			if !f.created[p] {
 				n = len(c.role.Load(slot[:0], g, i))
 			}
-			clear(slot[n:])
+			if n < len(slot) {
+				clear(slot[n:])
+			}
 			if n == 0 && !f.created[p] {
 				slot[0] = absent
 			}

@@ -92,3 +92,20 @@ func (c *Caller) firstOf(place int) int {
 	}
 	return 0
 }
+
+// Rebuilt is an Instance that counts what its last Rebuild has cost.
+type Rebuilt interface {
+	// RebuildFuel is what the last Rebuild has spent.
+	RebuildFuel() int64
+}
+
+// costlyRebuild is more than any start of the languages' takes: a guest of Go takes 20 million.
+const costlyRebuild = 100_000_000
+
+// CostlyRebuilds is how often the instance was rebuilt, since it was asked last, at the
+// cost of whole frames: each counts like a fault.
+func (c *Caller) CostlyRebuilds() int64 {
+	n := c.costly
+	c.costly = 0
+	return n
+}

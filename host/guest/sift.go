@@ -157,6 +157,7 @@ func (c *Caller) addPart(i, from, to int) {
 	o.rows, o.context = uint32(len(c.rows)), int32(len(c.contexts))
 	fixed := c.ctx[x.at : x.at+uint32(x.bytes)]
 	x.at, x.list = uint32(len(c.ctx)), listRange{from: len(c.elements), to: len(c.elements) + to - from}
+	o.arg = x.at
 	c.ctx = append(append(c.ctx, fixed...), make([]byte, x.list.bytes())...)
 	if x.key != noRow {
 		upTo := end

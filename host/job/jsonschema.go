@@ -91,7 +91,7 @@ func jsonShape(s *shape, required bool) object {
 		}
 		o = jsonEither(s)
 	case isScalar:
-		o = object{{"type", []string{"string", "number", "boolean", "null"}}}
+		o = object{{"type", []string{"string", "number", "boolean"}}}
 	case isInstant:
 		o = object{{"type", []string{"integer", "string"}}, {"minimum", 0}, {"pattern", "^[0-9]" + variable}}
 	case isAddress:

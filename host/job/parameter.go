@@ -93,7 +93,7 @@ var errLater = errors.New("parameters of such types are not offered yet")
 // setParameter writes a value into the row of parameters.
 func setParameter(w *stream.RowWriter, i int, t stream.Type, n *node) error {
 	wrong := fmt.Errorf("must be %s; it is %s", t, n.shown())
-	if n.form == nullForm {
+	if n.form == nullForm { // of a default; a job leaves out what it does not set
 		w.SetNull(i)
 		return nil
 	}

@@ -54,7 +54,7 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 }
 
 func scalarProblem(n *node) string {
-	if n.form == mappingForm || n.form == listForm {
+	if n.form == mappingForm || n.form == listForm || n.form == nullForm {
 		return "must be a single value; it is " + n.shown()
 	}
 	return ""

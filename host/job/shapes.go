@@ -6,7 +6,7 @@ import "math"
 type what uint8
 
 const (
-	isScalar   what = iota + 1 // text, a number, true, false or nothing
+	isScalar   what = iota + 1 // text, a number, true or false
 	isText                     // any text, not empty
 	isName                     // a name of something in the job
 	isInteger                  // a whole number

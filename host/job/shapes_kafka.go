@@ -62,7 +62,7 @@ func wordOrMapping(mapping *shape) *shape {
 var kafkaSourceField = field{name: "kafka", doc: "Topics of a Kafka cluster.", connector: true, shape: &shape{what: isFields, fields: []field{
 	brokersField,
 	{name: "topics", doc: "The topics.", shape: &shape{what: isList, of: topicShape, example: "[clicks]"}},
-	{name: "topic-pattern", doc: "A regular expression (RE2) that the whole name of a topic must match.", shape: &shape{what: isPattern, example: "clicks-.*"}},
+	{name: "topic-pattern", doc: "A regular expression (RE2) that the whole name of a topic must match; a warning says so if none does.", shape: &shape{what: isPattern, example: "clicks-.*"}},
 	valueFormatField,
 	{name: "start", doc: "Where partitions begin that no checkpoint knows: earliest (default), latest, group (where the group stands), or {timestamp: …}.", shape: startShape},
 	{name: "group", doc: "The consumer group that positions are committed to with each checkpoint, so that others see the lag; the job itself goes on from its checkpoint.", shape: textShape},

@@ -339,7 +339,7 @@ func eachBidsJob(f func(name string, j *bidsJob, guest bool)) {
 
 // TestBids: what the benchmarks run is right.
 func TestBids(t *testing.T) {
-	const events = 300_000
+	events := few(300_000)
 	eachBidsJob(func(name string, j *bidsJob, guest bool) {
 		t.Run(name, func(t *testing.T) {
 			want := j.want(events)
@@ -350,6 +350,15 @@ func TestBids(t *testing.T) {
 			}
 		})
 	})
+}
+
+// few is fewer events where a test is to be short, as under the race detector: enough for
+// every task, and a hundred batches between them.
+func few(events int64) int64 {
+	if testing.Short() {
+		return events / 10
+	}
+	return events
 }
 
 // BenchmarkBids runs the jobs on one core with GOMAXPROCS=1. The figures are

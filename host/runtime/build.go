@@ -281,6 +281,7 @@ func (b *builder) connect(tasks []*operatorTask, how reading) {
 }
 
 func (b *builder) step(s *job.Step) error {
+	defer func() { b.room = nil }()
 	b.job.stats.steps[s.Name] = nil // there is such a step
 	switch {
 	case s.Window != nil:
@@ -307,25 +308,30 @@ func (b *builder) step(s *job.Step) error {
 	}
 	t := b.task("step "+s.Name, s.Reads())
 	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}})
-	t.op = &relay{out: b.output(job.StreamRef{Name: s.Name}, t.node), shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}
+	t.op = &relay{bare{outs: outputs{b.output(job.StreamRef{Name: s.Name}, t.node)}, shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) }}}
 	b.connect([]*operatorTask{t}, reading{from: s.From, input: s.Input, max: s.Combine == job.CombineMax})
 	return nil
+}
+
+// stepTask makes a task of a step, which is counted.
+func (b *builder) stepTask(s *job.Step, stateful bool) (*operatorTask, *StepStats) {
+	t, stats := b.task("step "+s.Name, s.Reads()), &StepStats{}
+	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
+	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: len(s.Functions) > 0, stateful: stateful})
+	return t, stats
 }
 
 // keyed makes the tasks of a step with keyed state, which make gives an operator.
 func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (operator, *keeper, error), how ...reading) error {
 	var tasks []*operatorTask
 	for i := range b.plan.Parallelism {
-		t := b.task("step "+s.Name, s.Reads())
-		stats := &StepStats{}
-		b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-		b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: len(s.Functions) > 0, stateful: true})
+		t, stats := b.stepTask(s, true)
 		var waits *room
 		if len(s.Functions) > 0 {
 			waits = b.roomFor(t)
 		}
 		op, keeper, err := make(s, t.node, stats)
-		if b.room = nil; err != nil {
+		if err != nil {
 			return err
 		}
 		if waits != nil {

@@ -71,17 +71,14 @@ func (b *builder) enrich(s *job.Step) error {
 }
 
 func (b *builder) enrichTask(s *job.Step, i int, asker connector.Asker) (*operatorTask, error) {
-	t := b.task("step "+s.Name, s.Reads())
-	stats := &StepStats{}
-	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, stateful: true, asks: true})
+	t, stats := b.stepTask(s, true)
 	f := s.Enrich.Function
 	order := enrich.Ordered
 	if s.Enrich.Unordered {
 		order = enrich.Unordered
 	}
 	o := &enrichOperator{
-		failed: failure{function: f, schema: s.Input}, failures: map[*enrich.Record]error{}, queue: enrich.NewQueue(order, s.Enrich.Capacity), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
+		failed: failure{function: f, schema: s.Input}, failures: map[*enrich.Record]*failedAnswer{}, queue: enrich.NewQueue(order, s.Enrich.Capacity), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		answer: stream.NewRowWriter(guests.AnswerSchema), request: newRequestReader(), answers: answers{node: t.node}, asker: asker, results: len(f.Outputs),
 		now: guests.Context{Watermark: int64(stream.MinTime), Clock: int64(b.config.Clock.Now())},
 	}
@@ -91,7 +88,6 @@ func (b *builder) enrichTask(s *job.Step, i int, asker connector.Asker) (*operat
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	b.roomFor(t).drain = func(all bool) bool { return o.keeper.drain(all) }
-	defer func() { b.room = nil }()
 	if o.caller, err = b.caller(f, o); err != nil {
 		return nil, err
 	}

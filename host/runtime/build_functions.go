@@ -56,7 +56,7 @@ func (b *builder) askFunctions(o *windowOperator, fns *job.WindowFunctions, side
 	}
 	if f := fns.Trigger; f != nil {
 		t := &trigger{
-			function: f, windowStates: windowStatesOf(f), withoutTimers: withoutTimers{o.limit}, chains: chains{limit: f.Limits.TimerCalls}, undone: func() int { return o.phases.rewinds.bytes() },
+			function: f, windowStates: windowStatesOf(f), stateLimit: o.limit, chains: chains{limit: f.Limits.TimerCalls}, undone: func() int { return o.phases.rewinds.bytes() },
 			inputs: functionInputsOf(f, sides...), originals: o.faults.originals(sides...),
 		}
 		t.fault = o.faultOf(f, &t.caller, func(op int, x *failure) {
@@ -115,7 +115,7 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 		withoutTimers: withoutTimers{o.limit},
 		backend:       o.backend, shownKey: o.shownKey, now: &o.facts.Now, op: op,
 		groups: map[uint32]state.Ref{}, inFrame: map[state.Ref]uint32{}, over: map[uint32]bool{},
-		firings: firings{waiting: map[state.Ref]int{}, originals: o.faults.originals(in...)},
+		firings: firings{waiting: map[state.Ref]int{}, decision: &o.decision, originals: o.faults.originals(in...)},
 	}
 	w.outs = b.functionOutputs(s, n, f, o.out)
 	o.outs = append(o.outs, w.outs[1:]...)
@@ -134,10 +134,10 @@ func (b *builder) windowFunction(s *job.Step, n *node, o *windowOperator, f *job
 
 // functionOutputs are the outputs of a function that a step puts out: its main one, and
 // those with names.
-func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *output) []*output {
-	outs := []*output{main}
-	for _, o := range f.Outputs[1:] {
-		outs = append(outs, b.output(job.StreamRef{Name: s.Name, Output: o.Name}, n))
+func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *output) outputs {
+	outs := outputs{main}
+	for i := 1; i < len(f.Outputs); i++ { // a filter has none
+		outs = append(outs, b.output(job.StreamRef{Name: s.Name, Output: f.Outputs[i].Name}, n))
 	}
 	return outs
 }
@@ -145,7 +145,7 @@ func (b *builder) functionOutputs(s *job.Step, n *node, f *job.Function, main *o
 // pairs makes the function of a join.
 func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side) (*pairs, error) {
 	p := &pairs{
-		emitter: emitter{failing: o, function: f, outs: o.withFailed([]*output{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
+		emitter: emitter{failing: o, function: f, outs: o.withFailed(outputs{out}), inputs: functionInputsOf(f, l.Input, r.Input)},
 		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key), shownKey: l.Input.Project(l.Key),
 		originals: [2]*originals{o.faults.originals(l.Input, r.Input), o.faults.originals(l.Input, r.Input)},
 	}

@@ -34,7 +34,7 @@ func lateOf(s *job.Step) *stream.Projection {
 
 // keeper is a task's, but for its backend and further outputs.
 func (b *builder) keeper(s *job.Step, out *output) keeper {
-	return keeper{outs: []*output{out}, check: b.job.check, step: s.Name, records: b.config.Limits.SliceRecords, limit: newStateLimit(s)}
+	return keeper{outs: outputs{out}, check: b.job.check, step: s.Name, records: b.config.Limits.SliceRecords, limit: newStateLimit(s)}
 }
 
 // numberOf is a column that holds numbers; nil for -1.

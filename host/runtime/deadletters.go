@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/wasmstream/wasmstream/host/stream"
 )
@@ -17,20 +16,13 @@ type deadLetters struct {
 
 // put puts a record out. There is room: the output was passed on before.
 func (l *deadLetters) put(err *RecordError, record []byte) {
-	x := failure{record: record, original: record, position: err.position(), time: stream.MinTime, err: err.Err}
+	at := stream.Origin{Source: err.Source, Split: err.Split, Record: err.Record, Offset: err.Offset}
+	x := failure{record: record, original: record, position: at.String(), time: stream.MinTime, err: err.Err}
 	var function *FunctionError
 	if errors.As(err.Err, &function) {
 		x.function = function.Function
 	}
 	l.faults.write(&x)
-}
-
-// position is where the record is, for people.
-func (e *RecordError) position() string {
-	if e.Split != "" {
-		return fmt.Sprintf("%s, offset %d", e.Split, e.Offset)
-	}
-	return fmt.Sprintf("line %d, byte %d", e.Record+1, e.Offset)
 }
 
 // mirror adds the marks of the source's batch; false if there is no room yet.

@@ -12,6 +12,7 @@ import (
 // that is to be passed over. A record that the function fails on is as one that cannot be
 // decoded, and so is one of whose rows one has no event time: none of its rows counts.
 type guestDecoder struct {
+	stateless
 	task     *decodeTask
 	function *job.Function
 	caller   *guests.Caller
@@ -24,13 +25,13 @@ type guestDecoder struct {
 	time     func(row stream.Row, chunk *chunk, record int) (stream.EventTime, error)
 	buf      []byte
 
-	into   *decoded // of the present frame
-	chunk  *chunk
-	ops    []guestRecord
-	first  int   // row of the batch that is the first of the present op
-	before int   // bytes of the batch before it
-	op     int   // that first is of; -1: none
-	wrong  error // of the present op
+	into  *decoded // of the present frame
+	chunk *chunk
+	ops   []guestRecord
+	first int   // row of the batch that is the first of the present op
+	bytes int64 // of its rows
+	op    int   // that first is of; -1: none
+	wrong error // of the present op
 }
 
 // guestRecord is a record that is asked about.
@@ -74,17 +75,11 @@ func (g *guestDecoder) perform(into *decoded, c *chunk) error {
 // isFull tells that the other records are for another batch.
 func (g *guestDecoder) isFull() bool { return g.into.batch.Bytes() >= g.task.limits.BatchBytes }
 
-// Load and Store are of slots, which these functions do not have.
-func (g *guestDecoder) Load(dst []byte, _ uint32, _ int) []byte { return dst }
-
-// Store is never called.
-func (g *guestDecoder) Store(uint32, int, stream.Row) error { return nil }
-
 // Take implements guest.Role.
 func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	b := g.into.batch
 	if g.op != i {
-		g.op, g.first, g.before, g.wrong = i, b.Len(), b.Bytes(), nil
+		g.op, g.first, g.bytes, g.wrong = i, b.Len(), 0, nil
 	}
 	if g.wrong != nil {
 		return nil
@@ -101,7 +96,8 @@ func (g *guestDecoder) Take(i int, e abi.Effect) error {
 	n := b.Len() - 1
 	at, err := g.time(b.Row(n), g.chunk, record)
 	b.SetTime(n, at)
-	if g.wrong = err; err == nil && g.join != nil && b.Bytes()-g.before > int(g.function.Limits.OutputBytes) {
+	g.bytes += int64(len(b.Row(n)))
+	if g.wrong = err; err == nil && g.join != nil && g.bytes > g.function.Limits.OutputBytes {
 		g.wrong = overLimit("its rows with the record's metadata have more than %d bytes: limits: {output: …} at the top of the job raises it", g.function.Limits.OutputBytes)
 	}
 	return nil

@@ -14,16 +14,15 @@ import (
 // Ops are put off to the end of the batch, or until a frame is full; watermarks wait
 // behind the results that they follow.
 type each struct {
-	timeless
+	bare // its outputs are results, and that of dead letters
+	stateless
 	caller  *guests.Caller
 	input   *stream.Projection // to the columns that the function declares
 	join    *stream.Join       // role key: the record and its key
-	results []*output          // by the aux of an emit
-	outs    []*output          // those, and that of dead letters
+	results outputs            // by the aux of an emit
 	failing
 	function *job.Function
 	schema   *stream.Schema // of the records
-	shot     func(epoch int64)
 
 	now   stream.EventTime // the watermark
 	clock stream.ProcTime
@@ -34,35 +33,6 @@ type each struct {
 	kept  bool // the present op's record is let through
 }
 
-// pendingMarks are watermarks that wait behind a number of ops.
-type pendingMarks []pendingWatermark
-
-type pendingWatermark struct {
-	ops int
-	at  stream.EventTime
-}
-
-func (p *pendingMarks) add(ops int, at stream.EventTime) {
-	if n := len(*p); n > 0 && (*p)[n-1].ops == ops {
-		(*p)[n-1].at = at // nothing between tells that the one before was there
-		return
-	}
-	*p = append(*p, pendingWatermark{ops, at})
-}
-
-// pass puts out what waits behind at most so many ops.
-func (p *pendingMarks) pass(ops int, outs []*output) {
-	n := 0
-	for ; n < len(*p) && (*p)[n].ops <= ops; n++ {
-		for _, out := range outs {
-			out.batch.Mark(stream.MarkWatermark, int64((*p)[n].at))
-		}
-	}
-	if n > 0 {
-		*p = (*p)[:copy(*p, (*p)[n:])]
-	}
-}
-
 func (o *each) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	o.batch = b
 	if len(o.ops) == 0 {
@@ -70,7 +40,7 @@ func (o *each) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	}
 	ctx := guests.Context{Watermark: int64(o.now), Clock: int64(o.asked)}
 	for i := from; i < to; i++ {
-		if o.isFull() {
+		if o.outs.isFull() {
 			return i, nil
 		}
 		ctx.Time = int64(b.Time(i))
@@ -85,15 +55,6 @@ func (o *each) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 		}
 	}
 	return to, nil
-}
-
-func (o *each) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return false
 }
 
 // perform has the ops performed that were put off; there is room for what comes of
@@ -111,56 +72,22 @@ func (o *each) perform() error {
 }
 
 func (o *each) advance(t stream.EventTime) (bool, error) {
-	if len(o.ops) == 0 && o.isFull() {
+	if len(o.ops) == 0 && o.outs.isFull() {
 		return false, nil
 	}
 	o.now = t
-	o.marks.add(len(o.ops), t)
-	if len(o.ops) == 0 {
-		o.marks.pass(0, o.outs)
-	}
+	o.marks.add(len(o.ops), t, o.outs)
 	return true, nil
 }
 
 func (o *each) setClock(now stream.ProcTime) { o.clock = now }
 
 func (o *each) complete() (bool, error) {
-	if len(o.ops) > 0 && o.isFull() {
+	if len(o.ops) > 0 && o.outs.isFull() {
 		return false, nil
 	}
 	return true, o.perform()
 }
-
-func (o *each) status(kind stream.MarkKind) {
-	for _, out := range o.outs {
-		out.batch.Mark(kind, 0)
-	}
-}
-
-func (o *each) barrier(epoch int64) error {
-	o.shot(epoch)
-	for _, out := range o.outs {
-		out.seal(epoch)
-	}
-	return nil
-}
-
-func (o *each) end() error {
-	o.status(stream.MarkEnd)
-	return nil
-}
-
-func (o *each) drain(all bool) bool {
-	ok := true
-	for _, out := range o.outs {
-		ok = out.drain(all) && ok
-	}
-	return ok
-}
-
-// Load and Store are of slots, which these functions do not have.
-func (o *each) Load(dst []byte, _ uint32, _ int) []byte   { return dst }
-func (o *each) Store(_ uint32, _ int, _ stream.Row) error { return nil }
 
 // Take implements guest.Role.
 func (o *each) Take(i int, e abi.Effect) error {
@@ -177,7 +104,9 @@ func (o *each) Take(i int, e abi.Effect) error {
 		row := o.batch.Row(n)
 		to.AppendJoined(o.join, row, e.Payload, row.Change(), o.batch.Time(n))
 	} else {
-		e.Payload[0] = byte(o.batch.Change(n))
+		if k := o.batch.Change(n); k != stream.Insert {
+			e.Payload[0] = byte(k) // not else: to copy what was just written by the byte takes longer
+		}
 		to.Append(e.Payload, o.batch.Time(n))
 	}
 	to.CopyOrigin(o.batch, n)
@@ -207,30 +136,20 @@ func (o *each) Fault(i int, err error) error {
 
 // each makes the one task of a step that takes each record by itself.
 func (b *builder) each(s *job.Step) error {
-	t := b.task("step "+s.Name, s.Reads())
-	stats := &StepStats{}
-	b.job.stats.steps[s.Name] = append(b.job.stats.steps[s.Name], stats)
-	b.watch(t.node, watched{place: place{kind: StepTask, name: s.Name}, step: stats, asks: true})
+	t, stats := b.stepTask(s, false)
 	f := s.Each
 	o := &each{
 		input: stream.NewProjection(s.Input, f.Inputs[0].Columns), now: stream.MinTime, clock: b.config.Clock.Now(),
-		function: f, schema: s.Input, shot: func(epoch int64) { b.job.check.stateless(s.Name, epoch) },
+		function: f, schema: s.Input,
 	}
-	o.results = append(o.results, b.output(job.StreamRef{Name: s.Name}, t.node))
-	for i := 1; i < len(f.Outputs); i++ {
-		o.results = append(o.results, b.output(job.StreamRef{Name: s.Name, Output: f.Outputs[i].Name}, t.node))
-	}
+	o.shot = func(epoch int64) { b.job.check.stateless(s.Name, epoch) }
+	o.results = b.functionOutputs(s, t.node, f, b.output(job.StreamRef{Name: s.Name}, t.node))
 	o.outs = append(o.outs, o.results...)
 	if f.Role == abi.RoleKey {
-		all := make([]int, f.Result().Len())
-		for i := range all {
-			all[i] = i
-		}
-		o.join = stream.NewJoinOf(s.Input, s.Pass, f.Result(), all, s.Output)
+		o.join = stream.NewJoinOf(s.Input, s.Pass, f.Result(), columnsBefore(f.Result().Len()), s.Output)
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
 	b.roomFor(t).drain = o.drain
-	defer func() { b.room = nil }()
 	var err error
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err

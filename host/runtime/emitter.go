@@ -10,22 +10,17 @@ import (
 // emitter asks a function whose rows a step puts out. What it is asked is put off until
 // the frame is due; the watermarks that come meanwhile wait behind the rows before them.
 //
-// An error of a frame that was performed early is told at complete.
+// An error of a frame that was performed early is told at complete. Nothing is asked after
+// it: those who add ops look at err first, since what they add would lie there until then.
 type emitter struct {
 	failing
 	caller   *guests.Caller
 	function *job.Function
 	inputs   functionInputs
-	outs     []*output // in the order of the function's outputs; then that of dead letters
+	outs     outputs // in the order of the function's outputs; then that of dead letters
 	times    []stream.EventTime
-	marks    []emitterMark
+	marks    pendingMarks
 	err      error
-}
-
-// emitterMark is a watermark behind a number of ops.
-type emitterMark struct {
-	ops int
-	at  stream.EventTime
 }
 
 // add adds an op whose rows get an event time. The caller flushes when it is due.
@@ -57,30 +52,10 @@ func (e *emitter) lost(i int, key string, err error) error {
 	return e.faults.take(&x)
 }
 
-func (e *emitter) watermark(t stream.EventTime) {
-	if n := len(e.marks); n > 0 && e.marks[n-1].ops == len(e.times) {
-		e.marks[n-1].at = t
-		return
-	}
-	e.marks = append(e.marks, emitterMark{len(e.times), t})
-	if len(e.times) == 0 {
-		e.pass(0)
-	}
-}
+func (e *emitter) watermark(t stream.EventTime) { e.marks.add(len(e.times), t, e.outs) }
 
 // pass puts out the watermarks behind at most so many ops.
-func (e *emitter) pass(ops int) {
-	n := 0
-	for n < len(e.marks) && e.marks[n].ops <= ops {
-		for _, out := range e.outs {
-			out.batch.Mark(stream.MarkWatermark, int64(e.marks[n].at))
-		}
-		n++
-	}
-	if n > 0 {
-		e.marks = e.marks[:copy(e.marks, e.marks[n:])]
-	}
-}
+func (e *emitter) pass(ops int) { e.marks.pass(ops, e.outs) }
 
 // flush has all ops performed.
 func (e *emitter) flush() {

@@ -13,6 +13,7 @@ import (
 // guestEncoder has a function make records of rows. A row that it fails on fails the
 // job: a sink has no other way. Keys for files are passed over.
 type guestEncoder struct {
+	stateless
 	sink       *job.Sink
 	caller     *guests.Caller
 	input      *stream.Projection
@@ -50,12 +51,6 @@ func (g *guestEncoder) encode(to *connector.Records, b *stream.Batch, from, end 
 
 // isFull tells that the other rows are for another block.
 func (g *guestEncoder) isFull() bool { return len(g.to.Data) >= blockBytes }
-
-// Load and Store are of slots, which these functions do not have.
-func (g *guestEncoder) Load(dst []byte, _ uint32, _ int) []byte { return dst }
-
-// Store is never called.
-func (g *guestEncoder) Store(uint32, int, stream.Row) error { return nil }
 
 // Take implements guest.Role.
 func (g *guestEncoder) Take(i int, e abi.Effect) error {

@@ -31,6 +31,7 @@ import (
 type enrichOperator struct {
 	keeper
 	timeless
+	stateless
 	faults  *faults
 	failed  failure // what all failures have alike
 	queue   *enrich.Queue
@@ -44,7 +45,7 @@ type enrichOperator struct {
 
 	// failures are records in the queue that the function failed on. What becomes of
 	// them is seen to when they leave: until then they are in each snapshot.
-	failures map[*enrich.Record]error
+	failures map[*enrich.Record]*failedAnswer
 	err      error      // of a record that has left; it fails the job
 	ops      []enrichOp // since the last Perform
 	came     []enrichOp // scratch
@@ -157,12 +158,6 @@ func (o *enrichOperator) perform() error {
 	return err
 }
 
-// Load and Store are never called: the role has no slots.
-func (o *enrichOperator) Load(dst []byte, _ uint32, _ int) []byte { return dst }
-
-// Store is never called.
-func (o *enrichOperator) Store(uint32, int, stream.Row) error { return nil }
-
 // Take carries an effect of an op out.
 func (o *enrichOperator) Take(i int, e abi.Effect) error {
 	r := o.ops[i].record
@@ -188,20 +183,26 @@ func (o *enrichOperator) Done(i int) error {
 func (o *enrichOperator) Fault(i int, err error) error {
 	op := &o.ops[i]
 	if o.faults.policy == job.Fail {
-		x := o.failureOf(op.record, err)
+		x := o.failureOf(op.record, &failedAnswer{err, o.caller.Spent(), o.caller.CostlyRebuilds()})
 		if op.second != nil {
 			x.where = "the answer to " + x.where
 		}
 		return o.faults.take(&x)
 	}
-	o.failures[op.record] = err
+	o.failures[op.record] = &failedAnswer{err, o.caller.Spent(), o.caller.CostlyRebuilds()}
 	o.queue.Finish(op.record)
 	return nil
 }
 
-func (o *enrichOperator) failureOf(r *enrich.Record, err error) failure {
+// failedAnswer is what a function failed with on a record, and what it took; see failure.
+type failedAnswer struct {
+	err          error
+	fuel, costly int64
+}
+
+func (o *enrichOperator) failureOf(r *enrich.Record, failed *failedAnswer) failure {
 	x := o.failed
-	x.record, x.time, x.err, x.position = r.Row, r.Time, err, r.Origin.String()
+	x.record, x.time, x.err, x.fuel, x.costly, x.position = r.Row, r.Time, failed.err, failed.fuel, failed.costly, r.Origin.String()
 	if len(r.Original) > 0 {
 		x.original = r.Original
 	}
@@ -265,7 +266,7 @@ func (o *enrichOperator) hasRoom() (bool, error) {
 
 // emit puts out what may leave, until there is no room for it.
 func (o *enrichOperator) emit() {
-	for !o.isFull() {
+	for !o.outs.isFull() {
 		item, ok := o.queue.Next()
 		if !ok {
 			return
@@ -303,18 +304,7 @@ func (o *enrichOperator) putOut(m stream.Mark) {
 	if m.Kind == stream.MarkEnd {
 		o.finish() // behind the mark the job may be over
 	}
-	for _, out := range o.outs {
-		out.batch.Mark(m.Kind, m.Value)
-	}
-}
-
-func (o *enrichOperator) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return false
+	o.outs.mark(m.Kind, m.Value)
 }
 
 func (o *enrichOperator) advance(t stream.EventTime) (bool, error) {

@@ -131,15 +131,16 @@ func enrichPlan(t testing.TB, text string) *job.Job {
 
 // enriched is a scripted job with an enrichment, and what came of it.
 type enriched struct {
-	t     testing.TB
-	plan  *job.Job
-	store kept
-	asker *heldAsker
-	guest *guesttest.Instance // of the last task
-	tasks []*guesttest.Instance
-	job   *runtime.Job
-	adapt func(*runtime.Config)
-	got   []arrival
+	rebuildFuel int64
+	t           testing.TB
+	plan        *job.Job
+	store       kept
+	asker       *heldAsker
+	guest       *guesttest.Instance // of the last task
+	tasks       []*guesttest.Instance
+	job         *runtime.Job
+	adapt       func(*runtime.Config)
+	got         []arrival
 }
 
 // arrival is a row at a sink, with the watermark that had reached the sink before.
@@ -163,7 +164,7 @@ func (e *enriched) start() {
 		Guest: func(*job.Function) (runtime.Guest, error) {
 			e.guest = &guesttest.Instance{Functions: []guesttest.Function{askGuest, noGuest}}
 			e.tasks = append(e.tasks, e.guest)
-			return e.guest, nil
+			return fueledGuest{e.guest, e.rebuildFuel}, nil
 		},
 		Asker: func(*job.Step) (connector.Asker, error) {
 			if e.asker != nil {
@@ -182,6 +183,19 @@ func (e *enriched) start() {
 	must(e.t, e.job.Drive(nil))
 }
 
+// fueledGuest is a guest of which each call spends callFuel.
+type fueledGuest struct {
+	*guesttest.Instance
+	rebuildFuel int64
+}
+
+const callFuel = 1234
+
+func (fueledGuest) Ops(int)     {}
+func (fueledGuest) Fuel() int64 { return callFuel }
+
+func (g fueledGuest) RebuildFuel() int64 { return g.rebuildFuel }
+
 func (e *enriched) stop() {
 	e.t.Helper()
 	must(e.t, e.job.Close())
@@ -199,6 +213,9 @@ func (e *enriched) collect(sink string, r stream.Row, at stream.EventTime) {
 		k, v := enrichRow.Column(0), enrichRow.Column(1)
 		row := stream.Row(record.Bytes(r))
 		text = fmt.Sprintf("failed %s %d", k.Bytes(row), v.Int64(row))
+		if fuel := job.FailedSchema.Column(job.FailedSchema.Index("fuel")); fuel.IsNull(r) || fuel.Int64(r) != callFuel {
+			text += ", without its fuel"
+		}
 		if at := job.FailedSchema.Column(job.FailedSchema.Index("position")); !at.IsNull(r) {
 			original := job.FailedSchema.Column(job.FailedSchema.Index("original"))
 			text += fmt.Sprintf(", read at %s: %s", at.Bytes(r), original.Bytes(r))
@@ -518,9 +535,15 @@ func TestEnrichFaults(t *testing.T) {
 	e.stop()
 }
 
-// TestEnrichFaultRate: a function that fails on everything ends the job.
+// TestEnrichFaultRate: a function that fails on everything ends the job, and sooner if it is costly to rebuild.
 func TestEnrichFaultRate(t *testing.T) {
-	e := &enriched{t: t, plan: enrichPlan(t, strings.Replace(fmt.Sprintf(enrichJob, "ordered", 10), "from: in\n", "from: in\n    on-fault: skip\n", 1)), store: newKept()}
+	failOnAll(t, 20_000_000, "step told: 100 faults in the last 100 records or calls")
+	failOnAll(t, 150_000_000, "step told: 100 faults in the last 50 records or calls")
+}
+
+func failOnAll(t *testing.T, rebuildFuel int64, want string) {
+	t.Helper()
+	e := &enriched{t: t, rebuildFuel: rebuildFuel, plan: enrichPlan(t, strings.Replace(fmt.Sprintf(enrichJob, "ordered", 10), "from: in\n", "from: in\n    on-fault: skip\n", 1)), store: newKept()}
 	e.start()
 	defer e.stop()
 	for n := int64(0); ; n += 10 {
@@ -529,7 +552,7 @@ func TestEnrichFaultRate(t *testing.T) {
 		e.asker.held[0].done(&connector.Answer{Status: 200, Body: []byte("bad")})
 		e.asker.held = nil
 		if err := e.job.Drive(nil); err != nil {
-			if !strings.Contains(err.Error(), "step told: 100 faults in the last 100 records or calls") {
+			if !strings.Contains(err.Error(), want) {
 				t.Error(err)
 			}
 			return

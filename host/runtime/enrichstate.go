@@ -85,7 +85,7 @@ func keysOf(maxParallelism int, own checkpoint.Groups) []stream.Row {
 
 // save makes the state what the queue is. A record that the function failed on is kept as
 // one without an answer: what becomes of it is seen to when it leaves.
-func (h *shelf) save(q *enrich.Queue, failures map[*enrich.Record]error) {
+func (h *shelf) save(q *enrich.Queue, failures map[*enrich.Record]*failedAnswer) {
 	known, now := h.saved, h.spare[:0]
 	for r := range q.All {
 		for len(known) > 0 && known[0].number < r.Number {

@@ -27,7 +27,7 @@ type nativeEach struct {
 
 func (o *nativeEach) rows(_ side, b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {
-		if o.isFull() {
+		if o.outs.isFull() {
 			return i, nil
 		}
 		o.perform(b.Row(i), b.Time(i), o.results[0].batch)

@@ -44,8 +44,9 @@ type failure struct {
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
-	fuel     int64  // that the op took, if it ended; 0: it is not known
+	fuel     int64  // that the op took; 0: it is not known
 	asked    int64  // ops of the function so far; 0: it is not known
+	costly   int64  // rebuilds for it that count like faults
 	note     string // what is to be added to the message
 	row      int32  // of a record of the present batch, from 1; 0: it is none
 	err      error
@@ -58,7 +59,7 @@ func (f *failing) failures() *faults { return f.faults }
 
 // withFailed adds the output of dead letters, if there is one, to outputs that get
 // watermarks together.
-func (f *failing) withFailed(outs []*output) []*output {
+func (f *failing) withFailed(outs outputs) outputs {
 	if f.faults.out == nil {
 		return outs
 	}
@@ -68,7 +69,7 @@ func (f *failing) withFailed(outs []*output) []*output {
 // failureOf is the failure of op i of a function.
 func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 	kind, _ := c.Op(i)
-	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent(), asked: c.Asked()}
+	x := failure{function: f, time: stream.MinTime, err: err, where: kind.String(), fuel: c.Spent(), asked: c.Asked(), costly: c.CostlyRebuilds()}
 	if len(f.Inputs) > 0 {
 		x.schema = f.Inputs[0].Schema
 		if kind == abi.OpOnSecond || kind == abi.OpOnBroadcast || kind == abi.OpOnKey {
@@ -143,10 +144,10 @@ func (f *faults) take(x *failure) error {
 		return err
 	}
 	f.rate.asked(x.asked)
-	if f.rate.fault() {
+	if f.rate.fault(1 + x.costly) {
 		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
-	if f.knows(x.row) {
+	if !f.first(x.row) {
 		return nil
 	}
 	f.stats.Faults.Add(1)
@@ -158,20 +159,21 @@ func (f *faults) take(x *failure) error {
 	return nil
 }
 
-// knows tells of a record that another function of the step failed on, or the same for
-// another window, and notes it: it is left out once. For the share of faults each counts.
-func (f *faults) knows(row int32) bool {
+// first notes that a function failed on a record, and tells whether it is the first time:
+// another one of the step, or the same for another window, may have before. A record is left
+// out once. For the share of faults each counts.
+func (f *faults) first(row int32) bool {
 	if row == 0 {
-		return false
+		return true
 	}
 	if _, known := f.told[row]; known {
-		return true
+		return false
 	}
 	if f.told == nil {
 		f.told = map[int32]struct{}{}
 	}
 	f.told[row] = struct{}{}
-	return false
+	return true
 }
 
 // completed says that no function will be asked about the records before this any more.
@@ -297,10 +299,10 @@ func (r *faultRate) asked(ops int64) {
 	}
 }
 
-// fault counts a fault, and tells whether there are too many now.
-func (r *faultRate) fault() bool {
-	r.faults++
-	r.buckets[r.bucket%faultBuckets]++
+// fault counts a fault, as so many, and tells whether there are too many now.
+func (r *faultRate) fault(n int64) bool {
+	r.faults += n
+	r.buckets[r.bucket%faultBuckets] += n
 	if r.share >= 1 {
 		return false
 	}
@@ -310,7 +312,7 @@ func (r *faultRate) fault() bool {
 
 // faults makes what a step's functions need; its output, if there is one, is added to
 // outs, for the marks.
-func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *[]*output) *faults {
+func (b *builder) faults(s *job.Step, n *node, stats *StepStats, outs *outputs) *faults {
 	f := &faults{computed: s.Computed, policy: s.OnFault, stats: stats, rate: faultRate{share: s.FaultRate}, tell: b.teller("step", s.Name)}
 	if s.OnFault == job.DeadLetter {
 		f.out = b.output(job.StreamRef{Name: failedOf(s.Name), Output: failedOutput}, n)

@@ -28,7 +28,7 @@ func TestFaultRate(t *testing.T) {
 			if i%c.every != 0 {
 				continue
 			}
-			if faults++; r.fault() {
+			if faults++; r.fault(1) {
 				failed = faults
 			}
 		}
@@ -49,11 +49,11 @@ func TestFaultRateOfCalls(t *testing.T) {
 		for range 40 {
 			if record%50 == 49 {
 				r.asked(int64(record) * 40)
-				if r.fault() {
+				if r.fault(1) {
 					t.Fatalf("too many at record %d", record)
 				}
 			}
-			if all.fault() {
+			if all.fault(1) {
 				t.Fatalf("too many at record %d, and all may fail", record)
 			}
 		}
@@ -69,7 +69,7 @@ func TestFaultRateForgets(t *testing.T) {
 			r.seen(step)
 		}
 		for range 400 {
-			r.fault()
+			r.fault(1)
 		}
 		for range 12_000/step + 2 {
 			r.seen(step)

@@ -14,6 +14,7 @@ import (
 type firings struct {
 	takeOut   func(r state.Ref, n []int) // takes records out of a window; nil: the step fails, or has no lists
 	atOnce    bool                       // it is asked before it is known whether the window goes on
+	decision  *int                       // the core's present one
 	list      []firing
 	waiting   map[state.Ref]int // of list, by the window's entry
 	originals *originals        // by first and the record's number; nil: nobody wants them
@@ -27,7 +28,10 @@ type firing struct {
 	first int       // of its records among those of all
 	count int
 	gone  bool  // the window has other records since, or none
+	ended bool  // it is gone by the decision that it fired by
 	lost  []int // records that the function failed on
+
+	decision int // of the core, that it fired by
 }
 
 // fires notes the list of an op.
@@ -41,7 +45,7 @@ func (f *firings) fires(op int, r state.Ref, rows []listedRow) {
 		}
 	}
 	f.waiting[r] = len(f.list)
-	f.list = append(f.list, firing{op: op, ref: r, first: f.records, count: len(rows)})
+	f.list = append(f.list, firing{op: op, ref: r, first: f.records, count: len(rows), decision: *f.decision})
 	f.records += len(rows)
 }
 
@@ -54,10 +58,12 @@ func (f *firings) firing(op int) *firing {
 	return &f.list[i]
 }
 
-// gone says that a window has no records any more.
+// gone says that a window has no records any more. Whether it ended with its firing must not
+// depend on when the function is asked, which is a matter of how records come together.
 func (f *firings) gone(r state.Ref) {
 	if i, ok := f.waiting[r]; ok {
-		f.list[i].gone = true
+		l := &f.list[i]
+		l.gone, l.ended = true, l.decision == *f.decision
 		delete(f.waiting, r)
 	}
 }

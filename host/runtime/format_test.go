@@ -23,7 +23,8 @@ import (
 // writes a row as "k=n".
 const formatManifest = `{"functions": [
 	{"name": "read", "role": "decode", "output": {"fields": [{"name": "n", "type": "BIGINT"}, {"name": "k", "type": "STRING"}, {"name": "origin", "type": "STRING"}]}},
-	{"name": "write", "role": "encode", "input": {"fields": [{"name": "k", "type": "STRING"}, {"name": "n", "type": "BIGINT"}]}}]}`
+	{"name": "write", "role": "encode", "input": {"fields": [{"name": "k", "type": "STRING"}, {"name": "n", "type": "BIGINT"}]}},
+	{"name": "keep", "role": "filter", "input": {"fields": [{"name": "n", "type": "BIGINT"}]}}]}`
 
 var (
 	readRow  = schemaOf("n BIGINT", "k STRING", "origin STRING")
@@ -105,6 +106,13 @@ func writeGuest(o *guesttest.Op) {
 	o.Emit(0, w.Row())
 }
 
+// keepGuest lets all through.
+func keepGuest(o *guesttest.Op) {
+	if o.Kind != abi.OpOpen {
+		o.Effect(abi.EffectKeep, 0, nil)
+	}
+}
+
 func formatPlan(t testing.TB, text string) *job.Job {
 	t.Helper()
 	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Manifest: func(job.Module) (*abi.Manifest, error) {
@@ -154,7 +162,7 @@ func runFormat(t *testing.T, text string, batch int, chunks ...connector.Chunk) 
 	}), func(string) connector.Sink { return sink })
 	c.Clock, c.Limits.BatchRows, c.Decoders = &manualClock{now: 7}, batch, 2
 	c.Guest = func(*job.Function) (runtime.Guest, error) {
-		return &guesttest.Instance{Functions: []guesttest.Function{readGuest, writeGuest}}, nil
+		return &guesttest.Instance{Functions: []guesttest.Function{readGuest, writeGuest, keepGuest}}, nil
 	}
 	j, err := runtime.New(formatPlan(t, text), c)
 	must(t, err)
@@ -257,5 +265,33 @@ func TestTopicsByFunctions(t *testing.T) {
 	must(t, err)
 	if !bytes.Equal([]byte(strings.Join(got, " ")), []byte(`a -> "a=1" a -> "a=2" y -> "y=0" b -> "b=3" b -> nothing`)) {
 		t.Errorf("with the job's own key: %q", got)
+	}
+}
+
+// TestMetadataIsLimited: what stands beside a function's rows counts with them for the limit
+// of what it puts out, and what they were read from does not, whoever wants to know it.
+func TestMetadataIsLimited(t *testing.T) {
+	const text = `
+version: 1
+name: topics
+modules: {m: {file: m.wasm}}
+limits: {output: 64KiB}
+sources:
+  in: {kafka: {brokers: ["h:1"], topics: [in], bounded: true, format: {wasm: m.read}, metadata: {topic: topic}}, schema: {k: STRING, n: BIGINT}, on-error: skip}
+steps:
+  kept: {from: in, filter: {wasm: m.keep}, on-fault: dead-letter}
+sinks:
+  out: {from: kept, file: {path: out, format: json}}
+  failed: {from: kept.failed, file: {path: failed, format: json}}
+`
+	for _, c := range []struct{ key, topic, rows, kept int }{{40 << 10, 1, 1, 1}, {15 << 10, 1, 4, 4}, {40 << 10, 30 << 10, 1, 0}, {1, 30 << 10, 3, 0}} {
+		chunk := linesChunk(strings.Repeat("k", c.key) + ":1" + strings.Repeat(" 2", c.rows-1))
+		chunk.Topic, chunk.Offsets = strings.Repeat("t", c.topic), []int64{0}
+		chunk.Meta = []connector.Meta{{}}
+		got, skipped, err := runFormat(t, text, 100, chunk)
+		must(t, err)
+		if len(got) != c.kept || (skipped > 0) != (c.kept == 0) {
+			t.Errorf("%d rows with a key of %d bytes beside a topic of %d: %d are there, and %d records are skipped; want %d rows", c.rows, c.key, c.topic, len(got), skipped, c.kept)
+		}
 	}
 }

@@ -121,6 +121,14 @@ func (g *meteredGuest) Rebuild() error {
 	return g.Guest.Rebuild()
 }
 
+// RebuildFuel implements guest.Rebuilt.
+func (g *meteredGuest) RebuildFuel() int64 {
+	if r, ok := g.Guest.(guests.Rebuilt); ok {
+		return r.RebuildFuel()
+	}
+	return 0
+}
+
 // Faulted implements guest.Watching.
 func (g *meteredGuest) Faulted(kind abi.FaultKind) {
 	if kind < faultKinds {

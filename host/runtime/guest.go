@@ -34,6 +34,7 @@ type guest struct {
 	faults   *faults
 
 	groups    []guestGroup       // that ops work on
+	gone      []goneGroup        // of which the entries are cleared
 	groupOf   []slotStamp        // by ref
 	stamp     uint32             // of the present groups
 	times     []stream.EventTime // of the records, by op
@@ -53,10 +54,14 @@ type guest struct {
 // after it was cleared, gets another.
 type guestGroup struct {
 	ref    state.Ref
-	filled bool // a record has come to it; true to what happened while hollow watches
-	gone   bool // the entry is cleared, and kept is what it held
-	kept   []byte
-	until  int // the first op that is not the accumulator's any more; of one that is gone
+	filled bool   // a record has come to it; true to what happened while hollow watches
+	gone   uint32 // the entry is cleared: its place in gone + 1
+}
+
+// goneGroup is what a group held whose entry is cleared.
+type goneGroup struct {
+	kept  []byte
+	until int // the first op that is not the accumulator's any more
 }
 
 // pendingMark is a watermark, or the end of a window, behind a number of ops.
@@ -85,7 +90,7 @@ func (g *guest) group(r state.Ref, created bool) uint32 {
 	s := &g.groupOf[r]
 	if s.stamp != g.stamp || created {
 		*s = slotStamp{g.stamp, uint32(len(g.groups))}
-		g.groups = append(g.groups, guestGroup{ref: r, filled: !created && !g.isHollow(r)})
+		g.groups = append(g.groups, guestGroup{ref: r, filled: !created && !g.takesUp(r)})
 	}
 	return s.slot
 }
@@ -177,8 +182,10 @@ func (g *guest) forget(r state.Ref) {
 		return
 	}
 	group := &g.groups[g.groupOf[r].slot]
-	group.gone, group.kept, group.until = true, append(group.kept, g.backend.Value(r, g.cell)...), g.caller.Len()
-	g.kept += len(group.kept)
+	kept := slices.Clone(g.backend.Value(r, g.cell))
+	g.gone = append(g.gone, goneGroup{kept, g.caller.Len()})
+	group.gone = uint32(len(g.gone))
+	g.kept += len(kept)
 	g.groupOf[r].stamp = g.stamp - 1
 }
 
@@ -223,7 +230,9 @@ func (g *guest) complete() error {
 		g.backend.Clear(r, g.cell)
 	}
 	g.groups, g.times, g.rows, g.windows, g.taken = g.groups[:0], g.times[:0], g.rows[:0], g.windows[:0], 0
-	g.marks, g.discarded, g.dirty, g.kept = g.marks[:0], g.discarded[:0], false, 0
+	g.marks, g.discarded, g.dirty = g.marks[:0], g.discarded[:0], false
+	clear(g.gone)
+	g.gone, g.kept = g.gone[:0], 0
 	if g.stamp++; g.stamp == 0 {
 		clear(g.groupOf) // stamps begin anew
 		g.stamp = 1
@@ -250,8 +259,8 @@ func (g *guest) passMarks(ops int) {
 // Load implements guests.Role.
 func (g *guest) Load(dst []byte, group uint32, _ int) []byte {
 	x := &g.groups[group]
-	if x.gone {
-		return append(dst, x.kept...)
+	if x.gone > 0 {
+		return append(dst, g.gone[x.gone-1].kept...)
 	}
 	return append(dst, g.backend.Value(x.ref, g.cell)...)
 }
@@ -261,8 +270,8 @@ func (g *guest) Load(dst []byte, group uint32, _ int) []byte {
 func (g *guest) Store(group uint32, _ int, row stream.Row) error {
 	x := &g.groups[group]
 	switch {
-	case x.gone:
-		g.keep(x, row)
+	case x.gone > 0:
+		g.keep(&g.gone[x.gone-1], row)
 	case bytes.Equal(row, g.backend.Value(x.ref, g.cell)):
 	case g.variable:
 		g.backend.Put(x.ref, g.cell, row)
@@ -273,7 +282,7 @@ func (g *guest) Store(group uint32, _ int, row stream.Row) error {
 }
 
 // keep keeps an accumulator that is gone, if a later frame has ops of it.
-func (g *guest) keep(x *guestGroup, row stream.Row) {
+func (g *guest) keep(x *goneGroup, row stream.Row) {
 	g.kept -= len(x.kept)
 	if x.kept = x.kept[:0]; g.to < x.until {
 		x.kept = append(x.kept, row...)

@@ -20,8 +20,9 @@ type hollow struct {
 	isLeft bool
 }
 
-// isHollow says of an accumulator that a frame begins with that no record has come to it.
-func (h *hollow) isHollow(r state.Ref) bool {
+// takesUp tells of an accumulator that a frame begins with whether no record has come to
+// it; its ops are watched then.
+func (h *hollow) takesUp(r state.Ref) bool {
 	if !h.isLeft || h.left != r {
 		return false
 	}
@@ -62,7 +63,7 @@ func (g *guest) settleHollow() {
 	}
 	for i := range g.groups {
 		// One that was made again since then is another.
-		if x := &g.groups[i]; !x.filled && !x.gone && g.groupOf[x.ref].slot == uint32(i) {
+		if x := &g.groups[i]; !x.filled && x.gone == 0 && g.groupOf[x.ref].slot == uint32(i) {
 			g.backend.Clear(x.ref, g.cell)
 		}
 	}

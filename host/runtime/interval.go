@@ -54,7 +54,7 @@ var errNoJoinTime = errors.New("the record has no event time (timestamp), which 
 
 func (o *intervalOperator) rows(s side, b *stream.Batch, from, to int) (int, error) {
 	for i := from; i < to; i++ {
-		if o.isFull() {
+		if o.outs.isFull() {
 			return i, nil
 		}
 		if !o.probing {
@@ -71,15 +71,6 @@ func (o *intervalOperator) rows(s side, b *stream.Batch, from, to int) (int, err
 		}
 	}
 	return to, nil
-}
-
-func (o *intervalOperator) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return false
 }
 
 func (o *intervalOperator) setLeast(least func() stream.EventTime) { o.least = least }
@@ -157,7 +148,7 @@ func (o *intervalOperator) advance(t stream.EventTime) (bool, error) {
 	o.now = t
 	for {
 		if !o.expires {
-			if o.isFull() {
+			if o.outs.isFull() {
 				return false, nil
 			}
 			_, r, ok := o.backend.PopTimer(state.EventTimer, int64(t))

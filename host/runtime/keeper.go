@@ -15,7 +15,7 @@ import (
 type keeper struct {
 	backend state.Backend
 	limit   *stateLimit
-	outs    []*output // all of the operator's
+	outs    outputs
 	check   *checkpoints
 	step    string
 	task    int
@@ -25,11 +25,7 @@ type keeper struct {
 	current part              // under way; without a delta: none
 }
 
-func (k *keeper) status(kind stream.MarkKind) {
-	for _, out := range k.outs {
-		out.batch.Mark(kind, 0)
-	}
-}
+func (k *keeper) status(kind stream.MarkKind) { k.outs.mark(kind, 0) }
 
 // barrier begins a snapshot. The one before is finished at once if it must: a
 // backend takes one at a time. If it was for a checkpoint that came to nothing, what
@@ -42,9 +38,7 @@ func (k *keeper) barrier(epoch int64) error {
 	}
 	k.last = epoch
 	k.current = part{epoch: epoch, step: k.step, task: k.task, groups: k.groups, base: k.backend.Flip(), delta: k.check.delta()}
-	for _, out := range k.outs {
-		out.seal(epoch)
-	}
+	k.outs.seal(epoch)
 	return nil
 }
 
@@ -56,13 +50,7 @@ func (k *keeper) end() error {
 	return nil
 }
 
-func (k *keeper) drain(all bool) bool {
-	ok := true
-	for _, out := range k.outs {
-		ok = out.drain(all) && ok
-	}
-	return ok
-}
+func (k *keeper) drain(all bool) bool { return k.outs.drain(all) }
 
 // isSlicing says that a snapshot is under way. A task without keyed state has no
 // keeper.

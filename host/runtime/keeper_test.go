@@ -59,7 +59,7 @@ func newTallyTask(t *testing.T, keys int) *tallyTask {
 	out := newOutput(Limits{BatchRows: 100, BatchBytes: 1 << 20}, newMeter())
 	k := &tallyTask{op: &tally{}, in: connect(), out: connect(), t: t}
 	out.routes = []*route{{pipes: []*pipe[*stream.Batch]{k.out}}}
-	k.op.keeper = keeper{backend: state.NewMemory(128, 8), outs: []*output{out}, check: &checkpoints{node: still}, records: defaultSliceRecords}
+	k.op.keeper = keeper{backend: state.NewMemory(128, 8), outs: outputs{out}, check: &checkpoints{node: still}, records: defaultSliceRecords}
 	k.operatorTask = &operatorTask{op: k.op, node: newScheduler(&stillClock{}).add("", 0, nil, false), check: k.op.check, keeper: &k.op.keeper, flush: flushTimer{clock: &stillClock{}}}
 	k.operatorTask.in.connect(k.in, left, 0)
 	for i := range keys {

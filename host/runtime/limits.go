@@ -79,7 +79,9 @@ func (l *stateLimit) failed(field, what string, limit int64) error {
 }
 
 // raise says what makes a limit another one.
-func raise(field string) string { return fmt.Sprintf("limits: {%s: …} of the step raises it", field) }
+func raise(field string) string {
+	return fmt.Sprintf("limits: {%s: …} of the step or the job raises it", field)
+}
 
 // settle comes when all entries hold something.
 func (l *stateLimit) settle() {

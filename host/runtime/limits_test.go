@@ -255,8 +255,8 @@ func TestStateLimitOfSlotsInPlace(t *testing.T) {
 func TestStateLimitFails(t *testing.T) {
 	lines, _ := greedyLines(90, 0)
 	for name, c := range map[string]struct{ step, word string }{
-		"a function":   {"{from: in, key-by: [k], process: {wasm: greedy.keep, with: {what: 1, size: 1000}}, limits: {state: 10KiB}}", "limits: {state: …} of the step raises it"},
-		"built in":     {"{from: in, key-by: [k], window: {tumbling: {size: 1h}}, aggregate: {n: count}, limits: {entries: 50}}", "entries in one task, and its limit is 50: limits: {entries: …} of the step raises it"},
+		"a function":   {"{from: in, key-by: [k], process: {wasm: greedy.keep, with: {what: 1, size: 1000}}, limits: {state: 10KiB}}", "limits: {state: …} of the step or the job raises it"},
+		"built in":     {"{from: in, key-by: [k], window: {tumbling: {size: 1h}}, aggregate: {n: count}, limits: {entries: 50}}", "entries in one task, and its limit is 50: limits: {entries: …} of the step or the job raises it"},
 		"its bytes":    {"{from: in, key-by: [k], window: {tumbling: {size: 1h}}, aggregate: {n: count}, limits: {state: 4KiB}}", "bytes of state in one task, and its limit is 4096"},
 		"its timers":   {"{from: in, key-by: [k], window: {tumbling: {size: 1h}}, aggregate: {n: count}, limits: {timers: 50}}", "timers in one task, and its limit is 50"},
 		"a window set": {"{from: in, key-by: [k], window: {session: {gap: 1h}}, aggregate: {n: count}, limits: {entries: 50}}", "entries in one task"},

@@ -1,7 +1,9 @@
 package runtime_test
 
 import (
+	"errors"
 	"fmt"
+	gort "runtime"
 	"slices"
 	"testing"
 
@@ -88,5 +90,61 @@ func TestDeadPairs(t *testing.T) {
 	slices.Sort(got)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+const productJob = `
+version: 1
+name: pairs
+modules: {m: {file: m.wasm}}
+sources:
+  l: {test: {}, schema: {k: STRING, v: BIGINT}}
+  r: {test: {}, schema: {k: STRING, v: BIGINT}}
+steps:
+  pairs: {window-join: {left: l, right: r, left-key: [k], right-key: [k], join: {wasm: m.pair}}, window: {tumbling: {size: 1m}}}
+sinks:
+  out: {from: pairs, test: {}}
+`
+
+// TestFaultEndsAProduct: once a function has failed the job, no more pairs are gathered for
+// it, however many a window has.
+func TestFaultEndsAProduct(t *testing.T) {
+	const perSide, most = 2000, 64 << 20 // bytes; a frame of all pairs has several times that
+	plan, err := job.Parse([]byte(productJob), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
+		return abi.ParseManifestJSON([]byte(pairManifest))
+	}})
+	must(t, err)
+	j, err := runtime.New(plan, runtime.Config{
+		Clock: &manualClock{}, Scripted: true, Collect: func(string, stream.Row, stream.EventTime) {},
+		Guest: func(*job.Function) (runtime.Guest, error) {
+			return &guesttest.Instance{Functions: []guesttest.Function{func(o *guesttest.Op) {
+				if o.Kind == abi.OpOnPair {
+					o.Fail("no")
+				}
+			}}}, nil
+		},
+	})
+	must(t, err)
+	for _, source := range []string{"l", "r"} {
+		b, w := new(stream.Batch), stream.NewRowWriter(plan.Sources[0].Output)
+		for i := range int64(perSide) {
+			w.Begin(b, stream.Insert)
+			w.SetBytes(0, []byte("k"))
+			w.SetInt64(1, i)
+			w.End(stream.EventTime(i))
+		}
+		j.Feed(source).Send(b)
+		j.Feed(source).End()
+	}
+	var before, after gort.MemStats
+	gort.ReadMemStats(&before)
+	var failed *runtime.FunctionError
+	if err := j.Drive(nil); !errors.As(err, &failed) {
+		t.Errorf("it ended by %v", err)
+	}
+	gort.ReadMemStats(&after)
+	must(t, j.Close())
+	if took := after.TotalAlloc - before.TotalAlloc; took > most {
+		t.Errorf("it took %d bytes, more than %d", took, most)
 	}
 }

@@ -256,44 +256,57 @@ func (o *windowOperator) note(i, nth int, row stream.Row, t stream.EventTime) er
 	p := o.phases
 	for j := range o.effects {
 		e := &o.effects[j]
-		a := act{kind: e.Kind, domain: state.Domain(e.Domain), row: int32(i), nth: int32(nth), time: e.Time, window: e.Window}
 		switch e.Kind {
 		case window.Append, window.Fire, window.Purge, window.Clear:
-			a.ref = o.ref(e.Contents)
+			p.act(e, i, nth, o.ref(e.Contents))
 		case window.Merge:
-			a.other, a.ref = o.ref(e.From), o.ref(e.Contents)
+			from := o.ref(e.From)
+			p.act(e, i, nth, o.ref(e.Contents)).other = from
 		case window.SetTimer, window.DeleteTimer:
-			a.ref = o.ref(e.Window)
-			if q := p.last(); e.Kind == window.SetTimer && q != nil && q.kind == window.Ask && q.appends && q.ref == a.ref && !q.sets {
-				q.sets, q.domain, q.time = true, a.domain, a.time
+			r := o.ref(e.Window)
+			if q := p.last(); e.Kind == window.SetTimer && q != nil && q.kind == window.Ask && q.appends && q.ref == r && !q.sets {
+				q.sets, q.domain, q.time = true, state.Domain(e.Domain), e.Time
 				continue
 			}
+			p.act(e, i, nth, r)
 		case window.Unite:
 			p.trigger.unite(o.ref(e.From))
-			continue
 		case window.Ask:
-			a.question, a.purges = e.Question, e.Purges
-			a.other, a.ref = o.ref(e.Contents), o.ref(e.Window)
-			if err := p.trigger.question(e, a.ref, p.side, row, t, o.facts.Now); err != nil {
+			contents := o.ref(e.Contents)
+			r := o.ref(e.Window)
+			if err := p.trigger.question(e, r, p.side, row, t, o.facts.Now); err != nil {
 				return err
 			}
-			if q := p.last(); q != nil && q.kind == window.Append && e.Question == window.AboutRecord && q.ref == a.other {
-				a.appends = true
-				*q = a
-				continue
+			q := p.last()
+			if appends := q != nil && q.kind == window.Append && e.Question == window.AboutRecord && q.ref == contents; appends {
+				q.kind, q.ref, q.appends = window.Ask, r, true
+			} else {
+				q = p.act(e, i, nth, r)
 			}
+			q.question, q.purges, q.other, q.window = e.Question, e.Purges, contents, e.Window
 		case window.KeepTrigger:
 			o.keepTrigger(e.Window)
-			continue
 		case window.KeepSet:
 			o.keepSet()
-			continue
-		default:
-			continue
 		}
-		p.acts = append(p.acts, a)
 	}
 	return nil
+}
+
+// act notes an effect about the nth window of row i down. It is written where it stays,
+// as effects are: to copy what was just written stalls.
+func (p *phases) act(e *window.Effect, i, nth int, r state.Ref) *act {
+	n := len(p.acts)
+	if n == cap(p.acts) {
+		p.acts = append(p.acts, act{})
+	}
+	p.acts = p.acts[:n+1]
+	a := &p.acts[n]
+	a.kind, a.question, a.domain = e.Kind, 0, state.Domain(e.Domain)
+	a.purges, a.appends, a.sets, a.late = false, false, false, false
+	a.nth, a.row, a.ref, a.other = int32(nth), int32(i), r, 0
+	a.time, a.window = e.Time, e.Window
+	return a
 }
 
 // last is the act that was noted last, nil if none waits.
@@ -311,6 +324,9 @@ func (o *windowOperator) carryOut() (bool, error) {
 		a := &p.acts[p.next]
 		if (a.kind == window.Fire || a.kind == window.Ask) && o.isFull() {
 			return false, nil
+		}
+		if a.kind == window.Ask {
+			o.decision++ // each that fires, or ends a window, begins with a question
 		}
 		if err := o.perform(a); err != nil {
 			o.key = o.backend.Key(a.ref)

@@ -67,7 +67,7 @@ type processOp struct {
 func (o *processOperator) rows(s side, b *stream.Batch, from, to int) (int, error) {
 	side := &o.sides[s]
 	for i := from; i < to; i++ {
-		if o.isFull() {
+		if o.outs.isFull() {
 			return i, nil
 		}
 		if err := o.settleClock(); err != nil {
@@ -201,9 +201,7 @@ func (o *processOperator) advance(t stream.EventTime) (bool, error) {
 	if done, err := o.fireTimers(state.EventTimer, int64(t)); err != nil || !done {
 		return false, err
 	}
-	for _, out := range o.outs {
-		out.batch.Mark(stream.MarkWatermark, int64(t))
-	}
+	o.outs.mark(stream.MarkWatermark, int64(t))
 	return true, nil
 }
 
@@ -212,7 +210,7 @@ func (o *processOperator) settleOps() (bool, error) {
 	if len(o.ops) == 0 {
 		return true, nil
 	}
-	if o.isFull() {
+	if o.outs.isFull() {
 		return false, nil
 	}
 	return true, o.perform()
@@ -224,7 +222,7 @@ func (o *processOperator) settleOps() (bool, error) {
 func (o *processOperator) fireTimers(d state.Domain, upTo int64) (bool, error) {
 	o.chains.begin(d, upTo)
 	for {
-		if o.isFull() {
+		if o.outs.isFull() {
 			return false, nil
 		}
 		if err := o.settleClock(); err != nil {
@@ -317,15 +315,6 @@ func (o *processOperator) complete() (bool, error) {
 func (o *processOperator) end() error {
 	o.ended = true
 	return o.keeper.end()
-}
-
-func (o *processOperator) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return false
 }
 
 // processRole is what the guest's caller sees of the operator.

@@ -70,8 +70,8 @@ func (r *room) resume() (outcome, error) {
 	return w.outcome, w.err
 }
 
-// room gives a task whose operator asks functions a room; the callers that are made from
-// here on wait in it.
+// roomFor gives a task whose operator asks functions a room; the callers that are made
+// from here to the end of its step wait in it.
 func (b *builder) roomFor(t *operatorTask) *room {
 	t.room = newRoom(t.work)
 	b.room = t.room

@@ -45,7 +45,7 @@ sinks:
 `
 
 const (
-	largeOps = 1500 // of a batch
+	largeOps = 600 // of a batch
 	largeRow = 16 << 10
 	// largeMax is how many of those rows may be on their way to a sink's writer: in two
 	// pipes of four batches or blocks, and in the two tasks before them, of 256 KiB each
@@ -186,8 +186,8 @@ func TestWhatWaitsIsLimited(t *testing.T) {
 	twice := largeLines() + largeLines()
 	for name, c := range map[string]struct{ step, lines, want string }{
 		"timers that a trigger deletes": {
-			"{from: in, key-by: [k], window: {tumbling: {size: 10ms}, trigger: {wasm: m.trigger}}, aggregate: {n: count}, limits: {timers: 9000}}",
-			largeLines(), "timers in one task, and its limit is 9000",
+			"{from: in, key-by: [k], window: {tumbling: {size: 10ms}, trigger: {wasm: m.trigger}}, aggregate: {n: count}, limits: {timers: 4000}}",
+			largeLines(), "timers in one task, and its limit is 4000",
 		},
 		"accumulators that are gone": {
 			"{from: in, key-by: [k], window: {global: {}, trigger: {purging: {count: 2}}}, aggregate: {wasm: m.text}, limits: {state: 4MiB}}",

@@ -104,9 +104,9 @@ func TestTimesByFunctions(t *testing.T) {
 			check("late", `{"text":null,"v":2}`, `{"text":null,"v":20}`, `{"text":null,"v":29}`)
 			failed := sinks["failed"].all
 			for i, want := range [][]string{
-				{`"position":"line 2, byte 8"`, `"reason":"failed"`, `"message":"-1 is before time"`, `"function":"m.when"`, `"record":"eyJ2IjotMX0="`, `"original":"eyJ2IjotMX0="`},
-				{`"position":"line 4, byte 25"`, `"reason":"undecodable"`, `"function":null`, `"record":"eyJ2Ijp9"`},
-				{`"position":"line 7, byte 49"`, `"reason":"undecodable"`, `"message":"the function says the least`, `"record":"eyJ2IjoxM30="`},
+				{`"position":"source in, line 2, byte 8"`, `"reason":"failed"`, `"message":"-1 is before time"`, `"function":"m.when"`, `"record":"eyJ2IjotMX0="`, `"original":"eyJ2IjotMX0="`},
+				{`"position":"source in, line 4, byte 25"`, `"reason":"undecodable"`, `"function":null`, `"record":"eyJ2Ijp9"`},
+				{`"position":"source in, line 7, byte 49"`, `"reason":"undecodable"`, `"message":"the function says the least`, `"record":"eyJ2IjoxM30="`},
 			} {
 				ok := len(failed) == 3
 				for _, text := range want {

@@ -100,7 +100,7 @@ func processJobs() []bidsJob {
 func TestProcessJobs(t *testing.T) {
 	for _, j := range processJobs() {
 		t.Run(j.name, func(t *testing.T) {
-			const events = 600_000
+			events := few(600_000)
 			want := j.want(events)
 			for parallelism := range 2 {
 				plan := processPlan(t, &j)

@@ -48,6 +48,7 @@ type windowOperator struct {
 	windows  []window.Window
 	span     window.Window // of the times whose records have these windows; empty: of none but the last record's
 	effects  []window.Effect
+	decision int // of the core whose effects are being carried out, counted
 	keyBuf   []byte
 	key      stream.Row     // of the present record or timer
 	shownKey *stream.Schema // of keys, for errors
@@ -121,12 +122,7 @@ func (o *windowOperator) rows(s side, b *stream.Batch, from, to int) (int, error
 }
 
 func (o *windowOperator) isFull() bool {
-	for _, out := range o.outs {
-		if out.isFull() {
-			return true
-		}
-	}
-	return !o.contents.pump()
+	return o.outs.isFull() || !o.contents.pump()
 }
 
 // failed says at which key and time something failed. A Wasm function's failure is
@@ -251,6 +247,7 @@ func (o *windowOperator) setLeast(least func() stream.EventTime) { o.least = lea
 // apply carries out the effects. Row, its side and time are of the record that
 // led to them.
 func (o *windowOperator) apply(s side, row stream.Row, t stream.EventTime) error {
+	o.decision++
 	for i := range o.effects {
 		var err error
 		switch e := &o.effects[i]; e.Kind {

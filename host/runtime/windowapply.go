@@ -54,6 +54,9 @@ func (f *windowFunction) fire(r state.Ref, w window.Window, rows []listedRow) er
 
 // result asks about the result of a firing.
 func (f *windowFunction) result(key, row stream.Row, w window.Window) {
+	if f.err != nil {
+		return
+	}
 	group := f.group(key, w)
 	f.ask(key, group, f.inputs.row(f.caller, left, row), w)
 }
@@ -80,18 +83,30 @@ func (f *windowFunction) context(key stream.Row, w window.Window) guests.Context
 	}
 }
 
-// group is what the caller knows the states of a window of a key by. What is pending is
-// performed first if it would not see them as they are by then.
+// group is what the caller knows the states of a window of a key by, for an op that is
+// added next.
 func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
+	owner, group := f.makeWay(key, w)
+	if f.once || f.split {
+		f.inFrame[owner] = group
+	}
+	if f.counts[ofWindow].all > 0 && f.counts[ofKey].all > 0 {
+		f.groups[group] = owner
+	}
+	return group
+}
+
+// makeWay has what is pending performed if an op of a window of a key would not see its
+// states as they are by then. The owner is the entry of the widest scope.
+func (f *windowFunction) makeWay(key stream.Row, w window.Window) (owner state.Ref, group uint32) {
 	if len(f.times) > 0 && f.began != f.now.Clock {
 		f.perform() // a frame has one clock
 	}
 	f.began = f.now.Clock
 	if !f.has() {
-		return guests.NoGroup
+		return 0, guests.NoGroup
 	}
-	before := f.backend.Stats()
-	hash, owner, group := key.Hash(), state.Ref(0), uint32(0)
+	before, hash := f.backend.Stats(), key.Hash()
 	if f.counts[ofWindow].all > 0 {
 		owner = f.backend.Entry(hash, key, state.Namespace(w))
 		group = uint32(owner)
@@ -107,13 +122,7 @@ func (f *windowFunction) group(key stream.Row, w window.Window) uint32 {
 	if f.over[group] || there && (f.once || f.split && other != group) {
 		f.perform()
 	}
-	if f.once || f.split {
-		f.inFrame[owner] = group
-	}
-	if f.counts[ofWindow].all > 0 && f.counts[ofKey].all > 0 {
-		f.groups[group] = owner
-	}
-	return group
+	return owner, group
 }
 
 // perform has what is pending performed, and forgets which groups the frame has.
@@ -131,10 +140,11 @@ func (f *windowFunction) perform() {
 }
 
 // ready has it asked about all that may not wait behind a firing of a window. It is not
-// asked behind each: whether a window goes on is known by the next one.
+// asked behind each: whether a window goes on is known by the next one. From here to fire
+// the list at r is in use, and nothing may be performed: that changes lists.
 func (f *windowFunction) ready(r state.Ref, w window.Window) error {
 	f.performIfDue()
-	f.group(f.backend.Key(r), w)
+	f.makeWay(f.backend.Key(r), w)
 	return f.settle(r)
 }
 
@@ -156,6 +166,9 @@ func (f *windowFunction) keepsWindows() bool { return f.counts[ofWindow].all > 0
 
 // end says that a window is over, behind its last firing.
 func (f *windowFunction) end(key stream.Row, w window.Window) {
+	if f.err != nil {
+		return
+	}
 	group := f.group(key, w)
 	ctx := f.context(key, w)
 	f.over[group] = true
@@ -236,9 +249,9 @@ func (f *windowFunction) failureIn(i, n int, err error) failure {
 }
 
 // Fault implements guests.Role. A list of which no single record is to blame stays in the
-// window; if that has no records any more, all of them are left out.
+// window; if that has ended with its firing, all of them are left out.
 func (f *windowFunction) Fault(i int, err error) error {
-	if l := f.firing(i); l != nil && (l.gone || f.atOnce) {
+	if l := f.firing(i); l != nil && (l.ended || f.atOnce) {
 		f.pass(i)
 		err = f.failedOnAll(i, l, err)
 	} else {
@@ -306,6 +319,9 @@ type pairs struct {
 
 // put asks about a pair; a side that is missing is nil.
 func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
+	if p.err != nil {
+		return
+	}
 	at := stream.EventTime(ctx.Time)
 	ctx.Key = guests.NoRow()
 	if p.inputs.key {

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,4 +118,75 @@ type askedGuest struct {
 func (g askedGuest) Call(function, pointer uint32, length int) ([]byte, error) {
 	*g.calls++
 	return g.Instance.Call(function, pointer, length)
+}
+
+// TestFaultLeavesOtherLists: a record that a window function fails on is left out of its
+// window, and of no other that fires at the same time, whatever states the function has. A
+// state that is read once is seen by one op of a key in a frame; those of other keys are in it.
+func TestFaultLeavesOtherLists(t *testing.T) {
+	const manifest = `{"functions": [{"name": "sum", "role": "apply", "input": {"fields": [{"name": "v", "type": "BIGINT"}]}, "output": {"fields": [{"name": "sum", "type": "BIGINT"}]},
+		"states": [{"name": "seen", "kind": "value", "ttl": "1h", "ttl_visibility": "once", "value": {"fields": [{"name": "n", "type": "BIGINT"}]}}]}]}`
+	const text = `
+version: 1
+name: failing
+modules: {m: {file: m.wasm}}
+sources:
+  in: {test: {}, schema: {k: BIGINT, v: BIGINT}}
+steps:
+  s: {from: in, key-by: [k], window: {tumbling: {size: 1h}, allowed-lateness: 1h}, apply: {wasm: m.sum}, on-fault: skip}
+sinks:
+  out: {from: s, test: {}}
+`
+	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
+		return abi.ParseManifestJSON([]byte(manifest))
+	}})
+	must(t, err)
+	long := stream.MustSchema(stream.Field{Name: "v", Type: stream.Type{Kind: stream.BigInt}})
+	v, w, result := long.Column(0), stream.NewRowWriter(long), new(stream.Batch)
+	sum := func(o *guesttest.Op) {
+		if o.Kind == abi.OpOpen {
+			return
+		}
+		total := int64(0)
+		for i := range o.Len() {
+			_, row, _ := o.Element(i)
+			if v.Int64(row) == 13 {
+				o.Fail("no thirteen")
+			}
+			total += v.Int64(row)
+		}
+		result.Reset()
+		w.Begin(result, stream.Insert)
+		w.SetInt64(0, total)
+		w.End(0)
+		o.Emit(0, result.Row(0))
+	}
+	var got []int64
+	guest := &guesttest.Instance{Functions: []guesttest.Function{sum}}
+	j, err := runtime.New(plan, runtime.Config{
+		Clock: &manualClock{}, Scripted: true,
+		Collect: func(_ string, r stream.Row, _ stream.EventTime) { got = append(got, v.Int64(r)) },
+		Guest:   func(*job.Function) (runtime.Guest, error) { return guest, nil },
+	})
+	must(t, err)
+	const keys = 9
+	b, in := new(stream.Batch), stream.NewRowWriter(plan.Sources[0].Output)
+	var want []int64
+	for k := range int64(keys) {
+		for _, value := range []int64{13, 100 * k, k} {
+			in.Begin(b, stream.Insert)
+			in.SetInt64(0, k)
+			in.SetInt64(1, value)
+			in.End(0)
+		}
+		want = append(want, 101*k)
+	}
+	j.Feed("in").Send(b)
+	j.Feed("in").End()
+	must(t, j.Drive(nil))
+	must(t, j.Close())
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("sums %v, want %v", got, want)
+	}
 }

@@ -159,7 +159,7 @@ func (a *assigner) of(i int) ([]window.Window, bool) {
 // frames, and the answers taken one by one.
 type trigger struct {
 	windowStates
-	withoutTimers
+	*stateLimit
 	backend  state.Backend
 	caller   *guests.Caller
 	instance Guest
@@ -167,6 +167,7 @@ type trigger struct {
 	fault    func(op int, err error) error
 
 	clock   stream.ProcTime    // of what is pending
+	ctx     guests.Context     // scratch
 	unions  unions             // the windows that pending ops are about the merging of
 	inFrame map[state.Ref]bool // windows that pending ops are about; nil: it does not matter
 
@@ -331,10 +332,9 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 	if err := t.enter(r); err != nil || t.isOver() {
 		return err
 	}
-	ctx := guests.Context{
-		Time: int64(at), Watermark: int64(now.Watermark), Clock: int64(now.Clock),
-		Start: e.Window.Start, End: e.Window.End, Second: guests.NoRow(),
-	}
+	ctx := &t.ctx
+	ctx.Time, ctx.Watermark, ctx.Clock = int64(at), int64(now.Watermark), int64(now.Clock)
+	ctx.Start, ctx.End, ctx.Second = e.Window.Start, e.Window.End, guests.NoRow()
 	t.clock = now.Clock
 	kind, in := abi.OpOnElement, guests.NoRow()
 	switch e.Question {
@@ -362,7 +362,7 @@ func (t *trigger) question(e *window.Effect, r state.Ref, s side, row stream.Row
 	if t.has() {
 		group = uint32(r)
 	}
-	t.caller.Add(kind, group, in, &ctx)
+	t.caller.Add(kind, group, in, ctx)
 	if t.caller.Due() {
 		return t.perform()
 	}

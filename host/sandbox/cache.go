@@ -16,7 +16,7 @@ import (
 // The cache on disk has a directory for each module, named by its digest:
 //
 //	CacheDir/<digest>/seal                       one line per entry: digest, path
-//	CacheDir/<digest>/poisoned                   why it is never compiled again, if so
+//	CacheDir/<digest>/poisoned                   why it is not compiled again, or not yet; see mark
 //	CacheDir/<digest>/wazero-<version>-…/<key>   entries, written by the engine
 //
 // The engine checks the code in an entry but not the lengths and offsets beside

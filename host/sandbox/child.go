@@ -18,6 +18,7 @@ type ChildJob struct {
 	// The limits of the engine's Options that have to do with taking a module.
 	MemoryPagesMax   uint32
 	ModuleBytesMax   int
+	WorkMax          int
 	FunctionsMax     int
 	TableElementsMax uint32
 	// CacheDir is where it leaves the compiled code; CacheBytesMin as in Options.
@@ -41,27 +42,33 @@ type DiedError struct {
 // Error implements error.
 func (e *DiedError) Error() string { return e.Reason }
 
-// What a child may use: as much for any module, and more for each byte of it. Go's
-// guests, which take longest, need a third of it.
+// What a child may use: as much for any module, and more for the work that there is to do
+// (see work). Go's guests, which take longest of what people write, need a third of it.
 const (
-	childCPU          = 800 * time.Millisecond
-	childCPUPerByte   = 1500 * time.Nanosecond
+	childCPU          = time.Second
+	childWorkFree     = 1_500_000 // what it has time for in childCPU
+	childCPUPerWork   = 350 * time.Nanosecond
 	childWallPerCPU   = 60
-	childAddressBytes = 768 << 20
-	childBytesPerByte = 64
+	childAddressBytes = 256 << 20
+	childBytesPerByte = 16
+	childGreatestFree = 150_000              // work of a function that fits childAddressBytes
+	childBytesPerWork = 320 * compileWorkers // of the greatest function
 )
 
 // Modules up to these compile in some milliseconds, less than a process takes to start.
 const (
-	quickBytes       = 8 << 10
-	quickBlockLocals = 10_000
+	quickBytes = 8 << 10
+	quickWork  = 50_000
 )
+
+// isQuick tells of a module that needs no process of its own.
+func (m *Module) isQuick(wasm []byte) bool { return len(wasm) <= quickBytes && m.cost.all <= quickWork }
 
 // CompileChild is the work of a Child in its process: it validates a module, puts
 // meters into it and compiles it into the cache.
 func CompileChild(ctx context.Context, job ChildJob, wasm []byte) error {
 	e, err := NewEngine(ctx, Options{
-		MemoryPagesMax: job.MemoryPagesMax, ModuleBytesMax: job.ModuleBytesMax, FunctionsMax: job.FunctionsMax,
+		MemoryPagesMax: job.MemoryPagesMax, ModuleBytesMax: job.ModuleBytesMax, WorkMax: job.WorkMax, FunctionsMax: job.FunctionsMax,
 		TableElementsMax: job.TableElementsMax, CacheDir: job.CacheDir, CacheBytesMin: job.CacheBytesMin,
 	})
 	if err != nil {
@@ -71,13 +78,14 @@ func CompileChild(ctx context.Context, job ChildJob, wasm []byte) error {
 	return errors.Join(err, e.Close())
 }
 
-// childJob is the job for a module of so many bytes.
-func (o *Options) childJob(bytes int) ChildJob {
-	cpu := childCPU + time.Duration(bytes)*childCPUPerByte
+// childJob is the job for a module of so many bytes that costs so much.
+func (o *Options) childJob(bytes int, cost work) ChildJob {
+	cpu := childCPU + time.Duration(max(0, cost.all-childWorkFree))*childCPUPerWork
+	memory := childAddressBytes + childBytesPerByte*int64(bytes) + childBytesPerWork*int64(max(0, cost.greatest-childGreatestFree))
 	return ChildJob{
-		MemoryPagesMax: o.MemoryPagesMax, ModuleBytesMax: o.ModuleBytesMax, FunctionsMax: o.FunctionsMax,
+		MemoryPagesMax: o.MemoryPagesMax, ModuleBytesMax: o.ModuleBytesMax, WorkMax: o.WorkMax, FunctionsMax: o.FunctionsMax,
 		TableElementsMax: o.TableElementsMax, CacheDir: o.CacheDir, CacheBytesMin: o.CacheBytesMin,
-		CPU: cpu, Wall: childWallPerCPU * cpu, AddressBytesMax: childAddressBytes + childBytesPerByte*int64(bytes),
+		CPU: cpu, Wall: childWallPerCPU * cpu, AddressBytesMax: memory,
 	}
 }
 
@@ -85,7 +93,7 @@ func (o *Options) childJob(bytes int) ChildJob {
 // its compilation does to a process it does not do to this one. One that killed its
 // process is remembered in the cache, and refused from then on; see mark.
 func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
-	if m.options.Child == nil || m.isQuick {
+	if m.options.Child == nil || m.isQuick(wasm) {
 		return nil
 	}
 	dir := cacheEntryDir(m.options.CacheDir, m.digest)
@@ -99,7 +107,7 @@ func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
 			return nil
 		}
 	}
-	job := m.options.childJob(len(wasm))
+	job := m.options.childJob(len(wasm), m.cost)
 	job.CPU, job.Wall = job.CPU<<known.slow, job.Wall<<known.slow
 	err := m.options.Child(ctx, job, wasm)
 	var died *DiedError

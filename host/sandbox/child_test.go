@@ -23,7 +23,7 @@ func TestChildCompilesWhatIsNotCached(t *testing.T) {
 	options := Options{CacheDir: dir, CacheBytesMin: 1, Log: func(_ int, message string) { t.Error(message) }}
 	options.Child = func(ctx context.Context, job ChildJob, wasm []byte) error {
 		calls++
-		if job.CPU < childCPU || job.Wall < job.CPU || job.AddressBytesMax < childAddressBytes {
+		if job.CPU < childCPU || job.Wall < job.CPU || job.AddressBytesMax < childAddressBytes || job.WorkMax == 0 {
 			t.Errorf("limits %+v", job)
 		}
 		return CompileChild(ctx, job, wasm)
@@ -106,11 +106,16 @@ func TestSlowIsTriedAgain(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	var limits []time.Duration
 	var answer error = &DiedError{Reason: "it took long", Slow: true}
+	faster := false // another process compiles it meanwhile
 	options := Options{CacheDir: t.TempDir(), CacheBytesMin: 1, Now: func() time.Time { return now }}
 	options.Child = func(ctx context.Context, job ChildJob, wasm []byte) error {
 		limits = append(limits, job.CPU)
 		if answer != nil {
 			return answer
+		}
+		if faster {
+			marks, _ := filepath.Glob(filepath.Join(job.CacheDir, "*", poisonedFile))
+			return errors.Join(os.Remove(marks[0]), CompileChild(ctx, job, wasm))
 		}
 		return CompileChild(ctx, job, wasm)
 	}
@@ -134,6 +139,12 @@ func TestSlowIsTriedAgain(t *testing.T) {
 	if first := limits[0]; limits[1] != 2*first || limits[2] != 4*first {
 		t.Errorf("the limits were %v", limits)
 	}
+
+	options.CacheDir, answer, limits, faster = t.TempDir(), &DiedError{Reason: "it took long", Slow: true}, nil, true
+	try(1, "it took long")
+	later()
+	answer = nil
+	try(2, "")
 
 	options.CacheDir, answer, limits = t.TempDir(), &DiedError{Reason: "it took long", Slow: true}, nil
 	for n := range slowTries {

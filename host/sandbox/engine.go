@@ -55,12 +55,12 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	info, quick, refused := inspect(wasm, e.options, needManifest)
+	info, cost, refused := inspect(wasm, e.options, needManifest)
 	if refused != nil {
 		refused.Module = name
 		return nil, refused
 	}
-	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1, isQuick: quick}
+	m := &Module{name: name, digest: sha256.Sum256(wasm), info: info, options: e.options, allocate: allocateMemory, uses: 1, cost: cost}
 	if err := m.take(ctx, wasm); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (e *Engine) load(ctx context.Context, name string, wasm []byte, needManifes
 // take compiles a module. If it is to be done apart and there is no cache to find the code
 // in, there is one for as long as it takes.
 func (m *Module) take(ctx context.Context, wasm []byte) error {
-	if m.options.Child != nil && !m.isQuick && m.options.CacheDir == "" {
+	if m.options.Child != nil && !m.isQuick(wasm) && m.options.CacheDir == "" {
 		dir, remove := passingCache()
 		defer remove()
 		kept := m.options
@@ -209,6 +209,9 @@ func (m *Module) invalid(err error) error {
 	return &RefusedError{Module: m.name, Kind: RefusedInvalid, Reason: err.Error(), Offset: -1}
 }
 
+// compileWorkers is how many functions are compiled at once: each takes memory of its own.
+const compileWorkers = 2
+
 // compileWith makes the module's runtime, with the host functions that it
 // imports, and compiles it. A cache belongs to one runtime only (invariant G).
 func (m *Module) compileWith(wasm []byte, cache wazero.CompilationCache) error {
@@ -216,7 +219,7 @@ func (m *Module) compileWith(wasm []byte, cache wazero.CompilationCache) error {
 	if cache != nil {
 		config = config.WithCompilationCache(cache)
 	}
-	ctx := experimental.WithCompilationWorkers(context.Background(), goruntime.GOMAXPROCS(0))
+	ctx := experimental.WithCompilationWorkers(context.Background(), min(compileWorkers, goruntime.GOMAXPROCS(0)))
 	runtime := wazero.NewRuntimeWithConfig(ctx, config)
 	compiled, err := compileIn(ctx, runtime, wasm, m.info.Imports)
 	if err != nil {

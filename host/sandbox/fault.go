@@ -133,7 +133,7 @@ func (i *Instance) fault(entry string, function int, err error) error {
 		f.Kind, f.Message = abi.FaultOutOfFuel, i.outOfFuel(entry, function).Message
 	case text == unreachable && i.meters.tooDeep(), strings.Contains(text, stackOverflow):
 		f.Kind = abi.FaultTooDeep
-		f.Message = fmt.Sprintf("its calls are nested too deeply (endless recursion?): the limit, StackBytesMax, is %d", i.module.options.StackBytesMax)
+		f.Message = fmt.Sprintf("its calls are nested too deeply (endless recursion?): the limit, StackBytesMax, is %d bytes of their frames, which no field of limits raises", i.module.options.StackBytesMax)
 	default:
 		f.Message = i.withStderr("the code trapped: " + text)
 		if outOfMemory(f.Message) {

@@ -75,7 +75,7 @@ func (i *Instance) charge(fuel int64) {
 	left := i.meters.left() - fuel
 	i.meters.fuel.Set(uint64(left))
 	if left < 0 && i.running { // else nobody would catch it: what a call left unsaid is logged behind it
-		panic(&stop{abi.FaultOutOfFuel, i.outOfFuelText()})
+		panic(&stop{abi.FaultOutOfFuel, i.outOfFuelText(i.entry)})
 	}
 }
 
@@ -105,11 +105,14 @@ func (i *Instance) Fuel() int64 {
 	return i.meters.budget - i.meters.left()
 }
 
-func (i *Instance) outOfFuelText() string {
-	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step raise them",
+func (i *Instance) outOfFuelText(entry string) string {
+	if entry == abi.ExportInitialize {
+		return fmt.Sprintf("it spent the %d units of fuel that a start has (endless loop?); the limit is FuelPerStart, which no field of limits raises", i.meters.budget)
+	}
+	return fmt.Sprintf("it spent the %d units of fuel that the call had (endless loop?); the limits are FuelPerCall %d and FuelPerOp %d: limits: {fuel: …, fuel-per-op: …} of the step or the job raise them",
 		i.meters.budget, i.options.FuelPerCall, i.options.FuelPerOp)
 }
 
 func (i *Instance) outOfFuel(entry string, function int) *Fault {
-	return &Fault{Kind: abi.FaultOutOfFuel, Module: i.module.name, Entry: entry, Function: function, Fuel: i.Fuel(), Message: i.outOfFuelText()}
+	return &Fault{Kind: abi.FaultOutOfFuel, Module: i.module.name, Entry: entry, Function: function, Fuel: i.Fuel(), Message: i.outOfFuelText(entry)}
 }

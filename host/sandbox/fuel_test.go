@@ -31,7 +31,7 @@ func endless() map[string]builder {
 	fills := guestThat(nil, []byte{})
 	fills.pages = []uint32{1000, 1000}
 	fill := code(i32(0), i32(7), i32(1000*pageBytes), 0xfc, 11, 0)
-	for range 2000 {
+	for range 200 {
 		fills.funcs[2].body = append(fills.funcs[2].body, fill...)
 	}
 	fills.funcs[2].body = append(fills.funcs[2].body, effectsAt(0, 0)...)
@@ -79,8 +79,38 @@ func TestInAndStartRunOutOfFuelToo(t *testing.T) {
 	b := goodModule()
 	b.funcs = append(b.funcs, buildFunc{export: abi.ExportInitialize, body: forever})
 	_, err := load(t, Options{}, b.bytes()).Instantiate(t.Context(), InstanceOptions{})
-	if f := asFault(t, err); f.Kind != abi.FaultOutOfFuel || f.Entry != abi.ExportInitialize {
+	if f := asFault(t, err); f.Kind != abi.FaultOutOfFuel || f.Entry != abi.ExportInitialize || !strings.Contains(f.Message, "FuelPerStart") || strings.Contains(f.Message, "FuelPerOp") {
 		t.Errorf("start: %v", err)
+	}
+}
+
+// What a rebuild costs is what its start and its openings do.
+func TestRebuildFuel(t *testing.T) {
+	b := guestThat(nil, code(i32(100), 0x21, 1, opLoop, void, opLocalGet, 1, i32(1), 0x6b, opLocalTee, 1, 0x0d, 0, opEnd, effectsAt(effectsPointer, 0)))
+	b.funcs = append(b.funcs, buildFunc{locals: 1, export: abi.ExportInitialize, body: code(i32(100_000), 0x21, 0, opLoop, void, opLocalGet, 0, i32(1), 0x6b, opLocalTee, 0, 0x0d, 0, opEnd)})
+	g := instantiate(t, load(t, Options{}, b.bytes()))
+	if err := g.Rebuild(); err != nil || g.RebuildFuel() < 400_000 || g.RebuildFuel() > 800_000 {
+		t.Errorf("%v, %d", err, g.RebuildFuel())
+	}
+	start := g.RebuildFuel()
+	if _, err := g.Open(0, make([]byte, 64)); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Rebuild(); err != nil || g.RebuildFuel() <= start || g.RebuildFuel() > start+1000 {
+		t.Errorf("%v, %d after %d", err, g.RebuildFuel(), start)
+	}
+}
+
+// A trap in a function that keeps its fuel in a local, since it has a loop, is told with what it spent.
+func TestFuelOfATrap(t *testing.T) {
+	loop := code(i32(100), 0x21, 1, opLoop, void, opLocalGet, 1, i32(1), 0x6b, opLocalTee, 1, 0x0d, 0, opEnd)
+	for name, body := range map[string][]byte{"as it is": code(loop, opUnreachable), "behind a call": code(loop, opCall, 3, opUnreachable)} {
+		b := guestThat(nil, body)
+		b.funcs = append(b.funcs, buildFunc{body: code(repeated(20, opCall, 0), opUnreachable)})
+		_, err := instantiate(t, load(t, Options{}, b.bytes())).run(64)
+		if f := asFault(t, err); f.Kind != abi.FaultTrap || f.Fuel < 400 || f.Fuel > 1000 {
+			t.Errorf("%s: %+v", name, f)
+		}
 	}
 }
 

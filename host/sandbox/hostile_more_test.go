@@ -85,7 +85,7 @@ func heavyCode() (all []behaviour) {
 		return b
 	}
 	done, load := effectsAt(0, 0), code(i32(0), 0x28, 2, 0)
-	add("branches to one label, as many as may be", 0, 0, code(opBlock, void, branchesOut(4998), opEnd, done))
+	add("branches to one label, as many as may be", 0, 0, code(opBlock, void, branchesOut(2000), opEnd, done))
 	add("branches to one label over locals", 0, 46, code(opBlock, void, branchesOut(1400), opEnd, reads(46), done))
 	add("branches back to one loop", 0, 46, code(opLoop, void, branchesOut(1400), opEnd, reads(46), done))
 	add("operands over blocks", 0, 0, code(repeated(5000, load), repeated(1000, i32(0), opIf, void, opEnd), repeated(5000, opDrop), done))

@@ -68,8 +68,8 @@ func Inspect(wasm []byte, options Options) (Info, error) {
 }
 
 // inspect is Inspect; without needManifest the manifest is not looked at, as long
-// as a module is not packed. It also tells whether a module compiles in no time.
-func inspect(wasm []byte, options Options, needManifest bool) (info Info, quick bool, err *RefusedError) {
+// as a module is not packed. It also tells what it costs to compile the module.
+func inspect(wasm []byte, options Options, needManifest bool) (info Info, cost work, err *RefusedError) {
 	s, refused := scan(wasm, options)
 	info = s.info()
 	if refused == nil {
@@ -79,7 +79,7 @@ func inspect(wasm []byte, options Options, needManifest bool) (info Info, quick 
 		s.checkReserved()
 		s.checkManifest(&info, needManifest)
 	}
-	return info, len(wasm) <= quickBytes && s.blockLocals+s.values <= quickBlockLocals, s.err
+	return info, s.work, s.err
 }
 
 // info collects what the scanner read, which may be half of the module.

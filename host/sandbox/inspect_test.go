@@ -292,7 +292,7 @@ func inspectCheaply(t testing.TB, wasm []byte) (Info, error) {
 			return info, err
 		}
 		if attempt == attempts {
-			t.Fatalf("a module of %d bytes takes %d and %s: %x", len(wasm), bytes, took, wasm)
+			t.Fatalf("a module of %d bytes takes %d and %s: %.200x", len(wasm), bytes, took, wasm)
 		}
 	}
 }

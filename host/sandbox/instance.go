@@ -49,10 +49,12 @@ type Instance struct {
 	closed  bool
 	busy    bool
 	running bool   // the guest's code runs, or what it called
+	entry   string // that was called last
 	used    bool   // a call has ended: with FreshInstance, the next starts anew
 	cause   *Fault // why the instance is dead, or nil
 	opened  []opening
 	ops     int        // of the next frame; 0: not told
+	rebuilt int64      // fuel of the last Rebuild
 	states  StateCalls // nil: the function has none
 
 	// What host functions keep; begin resets it.
@@ -105,7 +107,7 @@ func (i *Instance) release() {
 func (i *Instance) enter(f api.Function, stack []uint64, entry string, function int) error {
 	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
 	i.stderr = i.stderr[:0]
-	i.busy = true
+	i.busy, i.entry = true, entry
 	i.refuel(entry)
 	i.running = true
 	err := f.CallWithStack(i.ctx, stack)
@@ -213,7 +215,7 @@ func (i *Instance) Call(function, pointer uint32, length int) (effects []byte, e
 	}
 	if len(effects) > i.options.EffectsBytesMax {
 		return nil, &TooLargeError{Module: i.module.name, Effects: true, Bytes: length,
-			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d: limits: {output: …} of the step raises it", len(effects), i.options.EffectsBytesMax)}
+			Reason: fmt.Sprintf("they are %d bytes, and the limit is %d: limits: {output: …} of the step or the job raises it", len(effects), i.options.EffectsBytesMax)}
 	}
 	return effects, nil
 }
@@ -253,6 +255,7 @@ func (i *Instance) Rebuild() error {
 	if err := i.start(); err != nil {
 		return err
 	}
+	i.rebuilt = i.Fuel()
 	for _, o := range i.opened {
 		// Until all functions are open, no call counts as the one after which a
 		// fresh instance is due.
@@ -260,10 +263,14 @@ func (i *Instance) Rebuild() error {
 		if _, err := i.open(o); err != nil {
 			return i.reopenFailed(o, err)
 		}
+		i.rebuilt += i.Fuel()
 	}
 	i.used = false
 	return nil
 }
+
+// RebuildFuel is what the last Rebuild has spent: on the start, and on opening functions.
+func (i *Instance) RebuildFuel() int64 { return i.rebuilt }
 
 // reopenFailed makes sure that a half-opened instance is dead, whatever the error.
 func (i *Instance) reopenFailed(o opening, err error) error {

@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 		{"trap", guestThat(nil, code(opUnreachable)), abi.FaultTrap, abi.ExportCall, "trapped: unreachable", 3},
 		{"trap in in", guestThat(code(opUnreachable), nil), abi.FaultTrap, abi.ExportIn, "trapped: unreachable", -1},
 		{"address", guestThat(nil, code(i32(-1), opI32Load8, 0, 0, opDrop, effectsAt(0, 0))), abi.FaultTrap, abi.ExportCall, "out of bounds memory access", 3},
-		{"recursion", guestThat(nil, recursion(2)), abi.FaultTooDeep, abi.ExportCall, "nested too deeply", 3},
+		{"recursion", guestThat(nil, recursion(2)), abi.FaultTooDeep, abi.ExportCall, "nested too deeply (endless recursion?): the limit, StackBytesMax, is 16777216 bytes of their frames, which no field of limits raises", 3},
 		{"fail", func() builder {
 			b := guestThat(nil, failing, abi.ImportFail)
 			b.data = map[uint32]string{64: "no\x1b!"}

@@ -42,7 +42,7 @@ func (l *LogLimit) Log(level int, message string) {
 		return
 	}
 	if l.dropped++; l.dropped == 1 {
-		l.log(abi.LogWarn, fmt.Sprintf("further lines of this minute are dropped: the function may log %d; limits: {log: …} of the step raises it", l.lines))
+		l.log(abi.LogWarn, fmt.Sprintf("further lines of this minute are dropped: the function may log %d; limits: {log: …} of the step or the job raises it", l.lines))
 	}
 }
 

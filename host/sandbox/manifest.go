@@ -19,15 +19,19 @@ func validateManifest(m *abi.Manifest) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
+	const most = 5 // to read, and hostile ones could be many for each of their bytes
 	var errs []error
 	add := func(f *abi.Function, what, name string, err error) {
-		if err != nil {
+		if err != nil && len(errs) < most {
 			errs = append(errs, fmt.Errorf("function %q: %s %s: %w", f.GetName(), what, show([]byte(name)), err))
 		}
 	}
 	for _, f := range m.GetFunctions() {
 		eachSchema(f, func(what string, s *abi.Schema) {
 			for _, field := range s.GetFields() {
+				if len(errs) >= most {
+					return
+				}
 				_, _, err := stream.ParseColumnType(field.GetType())
 				add(f, what+" field", field.GetName(), err)
 			}

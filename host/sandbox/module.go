@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -20,7 +21,7 @@ type Module struct {
 	digest   [sha256.Size]byte
 	info     Info
 	options  Options
-	isQuick  bool // to compile: not worth a process
+	cost     work // of compiling it
 	runtime  wazero.Runtime
 	cache    wazero.CompilationCache
 	compiled wazero.CompiledModule
@@ -56,7 +57,7 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 	}
 	i := &Instance{module: m, options: options.withDefaults(&m.options)}
 	if least, most := m.info.MemoryPagesMin, i.options.MemoryPagesMax; least > most {
-		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d KiB: limits: {memory: …} of the step raises it",
+		return nil, errors.Join(fmt.Errorf("module %q needs %d KiB of memory at least, and an instance may have %d KiB: limits: {memory: …} of the step or the job raises it",
 			m.name, pageBytes/1024*uint64(least), pageBytes/1024*uint64(most)), m.unuse())
 	}
 	// The caller's context ends here: the engine takes switches from contexts, and
@@ -80,8 +81,15 @@ func (m *Module) newGuest(ctx context.Context, pagesMax uint32) (guest api.Modul
 		most = min(most, pageBytes*uint64(pagesMax))
 		return &limitedMemory{m.allocate(min(least, most), most), most}
 	}))
-	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(noRandom{}))
 }
+
+// noRandom stands for the engine's source of random numbers, which no guest reaches (see
+// random_get), and which would be made anew for each: most of what a small guest costs to make.
+type noRandom struct{}
+
+// Read implements io.Reader.
+func (noRandom) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Describe runs the module's describe function in an instance of its own and
 // returns the manifest's text, which `module pack` writes into the module.

@@ -23,6 +23,10 @@ type Options struct {
 	MemoryPagesMax uint32
 	// ModuleBytesMax bounds the size of a module (default 16 MiB).
 	ModuleBytesMax int
+	// WorkMax bounds what compiling a module takes, as estimated from its instructions, in
+	// units of a quarter of a microsecond at the worst (default 40 million: Go's guests of 10
+	// MB have some 30). No function may take more than a fortieth of it.
+	WorkMax int
 	// FunctionsMax bounds the functions that a module defines (default 10000).
 	FunctionsMax int
 	// TableElementsMax bounds the entries of a module's table (default 16384).
@@ -94,6 +98,7 @@ func (o Options) Validate() error {
 	}{
 		{"ModuleBytesMax", o.ModuleBytesMax, 1 << 30, defaultOptions.ModuleBytesMax},
 		{"CacheBytesMin", o.CacheBytesMin, 1 << 30, defaultOptions.CacheBytesMin},
+		{"WorkMax", o.WorkMax, 1 << 30, defaultOptions.WorkMax},
 		{"FunctionsMax", o.FunctionsMax, 1_000_000, defaultOptions.FunctionsMax},
 		{"FrameBytesMax", o.FrameBytesMax, 1 << 30, defaultOptions.FrameBytesMax},
 		{"EffectsBytesMax", o.EffectsBytesMax, 1 << 30, defaultOptions.EffectsBytesMax},
@@ -124,6 +129,7 @@ const fuelCeiling = 1_000_000_000_000
 var defaultOptions = Options{
 	MemoryPagesMax:   1024,
 	ModuleBytesMax:   16 << 20,
+	WorkMax:          40_000_000,
 	CacheBytesMin:    16 << 10,
 	FunctionsMax:     10_000,
 	TableElementsMax: 16_384,
@@ -144,6 +150,7 @@ func (o Options) withDefaults() Options {
 	o.MemoryPagesMax = orDefault(o.MemoryPagesMax, d.MemoryPagesMax)
 	o.ModuleBytesMax = orDefault(o.ModuleBytesMax, d.ModuleBytesMax)
 	o.CacheBytesMin = orDefault(o.CacheBytesMin, d.CacheBytesMin)
+	o.WorkMax = orDefault(o.WorkMax, d.WorkMax)
 	o.FunctionsMax = orDefault(o.FunctionsMax, d.FunctionsMax)
 	o.TableElementsMax = orDefault(o.TableElementsMax, d.TableElementsMax)
 	o.FrameBytesMax = orDefault(o.FrameBytesMax, d.FrameBytesMax)

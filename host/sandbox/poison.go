@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,8 +58,13 @@ func (m *mark) isOver(now func() time.Time) bool {
 	return m.slow > 0 && m.slow < slowTries && now != nil && now().Sub(m.at) >= slowRests
 }
 
-// forget removes the mark.
-func (m *mark) forget() error { return os.Remove(m.path) }
+// forget removes the mark, unless another process has.
+func (m *mark) forget() error {
+	if err := os.Remove(m.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 // text is what the mark means for people.
 func (m *mark) text() string {

@@ -100,6 +100,8 @@ type scanner struct {
 	values        int // that instructions hand on at once
 	counter       valueCounter
 	crowds        branchCrowds
+	cost          workCounter
+	work          work
 
 	manifest       []byte
 	manifestOffset int // -1 if it is absent

@@ -37,6 +37,7 @@ func (s *scanner) instructions(function, start, locals int) {
 	r := opcode.Reader{Data: s.data, At: s.at, End: s.end}
 	open, blocks := 1, 0
 	s.counter.begin(results)
+	s.cost = workCounter{}
 	s.crowds.begin()
 	var i opcode.Instruction
 	for open > 0 {
@@ -61,12 +62,14 @@ func (s *scanner) instructions(function, start, locals int) {
 		}
 		s.counter.step(&i)
 		s.crowds.step(&i)
+		s.cost.step(&i)
 	}
 	if r.At != r.End {
 		s.refuse(RefusedMalformed, r.At, "a function has %d bytes after its end", r.End-r.At)
 	}
 	s.blocks(start, blocks, locals, s.crowds.sum)
 	s.moved(start, s.counter.sum)
+	s.worked(start, s.cost.sum()+s.crowds.sum/branchPairsPerBlock+(blocks+1)*locals+workPerValue*s.counter.sum)
 	s.at = s.end
 }
 

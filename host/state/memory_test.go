@@ -534,3 +534,25 @@ func TestBytesFollowWhatIsHeld(t *testing.T) {
 		t.Errorf("the value is %q", m.Value(r, 0))
 	}
 }
+
+// TestDeletedTimersAreFew: those that lie in the queue are as many as there are timers, or as
+// a small share of the entries; to take them out more often would look at all entries for few.
+func TestDeletedTimersAreFew(t *testing.T) {
+	for _, c := range []struct{ entries, least, most int }{{100, 0, 1100}, {64_000, 3500, 4100}} {
+		m := state.NewMemory(1, valueBytes)
+		for i := range c.entries {
+			k := key(fmt.Sprint(i))
+			m.Hold(m.Entry(k.Hash(), k, state.Namespace{}), 0)
+		}
+		k := key("0")
+		r, longest := m.Entry(k.Hash(), k, state.Namespace{}), 0
+		for at := range int64(20_000) {
+			m.SetTimer(state.EventTimer, at, r)
+			longest = max(longest, m.QueueLen(state.EventTimer))
+			m.DeleteTimer(state.EventTimer, at, r)
+		}
+		if longest < c.least || longest > c.most {
+			t.Errorf("of %d entries the queue had %d timers at most, want %d to %d", c.entries, longest, c.least, c.most)
+		}
+	}
+}

@@ -7,8 +7,12 @@ import "math/bits"
 // bucket of its time in the queue. The queue orders timers and may hold more: one that
 // was deleted stays in it until it comes up, or until too many such are there (rebuild).
 
-// staleMin is the number of deleted timers that are let lie at least.
-const staleMin = 1024
+// Deleted timers are let lie until there are staleMin of them, as many as others, and one
+// for each staleEntries entries: all entries are looked at to do without them.
+const (
+	staleMin     = 1024
+	staleEntries = 16
+)
 
 // SetTimer implements Backend.
 func (m *Memory) SetTimer(d Domain, at int64, r Ref) {
@@ -95,7 +99,7 @@ func (m *Memory) DeleteTimer(d Domain, at int64, r Ref) {
 		return
 	}
 	q := &m.timers[d]
-	if q.stale++; q.stale > staleMin && q.stale > q.len/2 {
+	if q.stale++; q.stale > max(staleMin, q.len/2, len(m.entries)/staleEntries) {
 		m.rebuild(d)
 	}
 }

@@ -70,7 +70,7 @@ func (b *Batch) Truncate(n int) {
 
 // Keep takes out the rows that are not to be kept. There are no marks yet.
 func (b *Batch) Keep(keeps func(i int) bool) {
-	n, end := 0, uint32(0) // rows are moved to the front, at most to where they are
+	n, known, end := 0, 0, uint32(0) // rows are moved to the front, at most to where they are; the first known ones have origins
 	for i := range b.Len() {
 		if !keeps(i) {
 			continue
@@ -80,6 +80,7 @@ func (b *Batch) Keep(keeps func(i int) bool) {
 		b.times[n], b.starts[n] = b.times[i], end
 		if i < len(b.origins) {
 			b.origins[n] = b.origins[i]
+			known = n + 1
 		}
 		end += uint32(len(row))
 		n++
@@ -87,7 +88,7 @@ func (b *Batch) Keep(keeps func(i int) bool) {
 	if b.Len() > 0 {
 		b.starts[n] = end
 		b.data, b.starts, b.times = b.data[:end], b.starts[:n+1], b.times[:n]
-		b.cutOrigins(n)
+		b.cutOrigins(known)
 	}
 }
 

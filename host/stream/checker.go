@@ -18,6 +18,7 @@ const (
 type Checker struct {
 	schema *Schema
 	slots  []slotCheck // nil: only CheckExact can tell
+	words  bool        // all slots are numbers of any 64 bits
 	floats []Column
 	wide   []Column
 }
@@ -56,6 +57,10 @@ func NewChecker(s *Schema) *Checker {
 	if !simple {
 		k.slots = nil
 	}
+	k.words = simple
+	for _, c := range k.slots {
+		k.words = k.words && !c.isString && c.mask == math.MaxUint64
+	}
 	return k
 }
 
@@ -75,6 +80,9 @@ func (k *Checker) isExact(row []byte) bool {
 	fixed := 8 + 8*len(k.slots)
 	if k.slots == nil || len(row) < fixed || binary.LittleEndian.Uint64(row) != 0 {
 		return false
+	}
+	if k.words {
+		return len(row) == fixed
 	}
 	at := fixed // of the next long value
 	for i := range k.slots {

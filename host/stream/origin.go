@@ -37,14 +37,14 @@ type rowOrigin struct {
 // of each record, which follow each other in the batch and count among its bytes. Rows
 // that were made of one record share them if they follow each other.
 func (b *Batch) SetOrigin(o Origin, original []byte) {
+	from := uint32(len(b.originals))
 	for len(b.origins) < b.Len()-1 {
-		b.origins = append(b.origins, rowOrigin{})
+		b.origins = append(b.origins, rowOrigin{from: from, to: from})
 	}
 	if n := len(b.origins); n > 0 && b.origins[n-1].Origin == o {
 		b.origins = append(b.origins, b.origins[n-1])
 		return
 	}
-	from := uint32(len(b.originals))
 	b.originals = append(b.originals, original...)
 	b.origins = append(b.origins, rowOrigin{o, from, uint32(len(b.originals))})
 }

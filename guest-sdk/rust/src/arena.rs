@@ -144,8 +144,8 @@ impl Arena {
     }
 }
 
-/// Copies bytes: 8 to 64 of them by words, the last of which overlaps the one before, since to call what copies any number
-/// costs more than that.
+/// Copies bytes: 8 to 64 of them by words from both ends, which meet or overlap in the middle, since to call what copies any
+/// number costs more than that. There is no loop: the compiler would make that call of it.
 ///
 /// # Safety
 /// There is room for them, and it is not theirs.
@@ -157,10 +157,16 @@ pub(crate) unsafe fn copy_bytes(to: *mut u8, bytes: &[u8]) {
         return;
     }
     let word = |at: usize| to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned());
-    let mut at = 0;
-    while at + 8 < length {
-        word(at);
-        at += 8;
-    }
+    word(0);
     word(length - 8);
+    if length > 16 {
+        word(8);
+        word(length - 16);
+    }
+    if length > 32 {
+        word(16);
+        word(24);
+        word(length - 24);
+        word(length - 32);
+    }
 }

@@ -138,6 +138,18 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
+// TestAPipeInPlaceOfAFile: what was read from a file cannot be read on from a pipe. That
+// is said at once, without waiting for the pipe's writer, and does not pass.
+func TestAPipeInPlaceOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.ndjson")
+	must(t, syscall.Mkfifo(path, 0o600))
+	err := file.NewSource(path, "in.ndjson", recordMax).Open([]connector.SplitPosition{{Position: connector.Position{Offset: 3, Record: 1}}})
+	var lasting connector.Lasting
+	if !errors.As(err, &lasting) || !lasting.Lasting() || !strings.Contains(err.Error(), "cannot go on in in.ndjson at byte 3: it is a pipe") {
+		t.Error(err)
+	}
+}
+
 // TestCloseFreesOpen: a job that waits for a named pipe's writer can be ended, by one
 // Close, whenever that comes.
 func TestCloseFreesOpen(t *testing.T) {

@@ -60,6 +60,10 @@ func (s *Source) Open(from []connector.SplitPosition) error {
 	if err != nil {
 		return gone("cannot go on in %s: %w", s.shown, err)
 	}
+	// Before it is opened: that of a named pipe waits for a writer.
+	if info, err := os.Stat(s.path); err == nil && at.Offset > 0 && !info.Mode().IsRegular() && !info.IsDir() {
+		return gone("cannot go on in %s at byte %d: it is a pipe or a device, which cannot be read again; bring the file back that was read, or start anew with --fresh", s.shown, at.Offset)
+	}
 	f, err := s.open()
 	if err != nil {
 		return explain(err, "cannot read", s.shown)
@@ -71,7 +75,7 @@ func (s *Source) Open(from []connector.SplitPosition) error {
 	if info.IsDir() {
 		return fmt.Errorf("cannot read %s: it is a folder, not a file", s.shown)
 	}
-	if at.Offset > 0 && info.Mode().IsRegular() && info.Size() < at.Offset {
+	if info.Size() < at.Offset {
 		return gone("cannot go on in %s at byte %d: the file has only %d bytes", s.shown, at.Offset, info.Size())
 	}
 	s.next, s.rest, s.ended = at, s.rest[:0], false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,12 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wasmstream/wasmstream/host/connector"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // missingMax is in how many answers in a row a topic is not there before it is held to
 // be deleted: a broker that has just started, or a topic that was just made, may not
 // be known everywhere.
-const missingMax = 4
+const missingMax = 8
 
 // found is what the brokers say of topics that are there, by name.
 type found map[string]kmsg.MetadataResponseTopic
@@ -59,6 +61,44 @@ func (s *Source) absent(f found) string {
 		if _, there := f[t]; !there {
 			return t
 		}
+	}
+	return ""
+}
+
+// tellNoMatch warns that no topic matches the pattern, which is no error: as in Kafka's
+// own consumer, one may come. The topic that may be meant is named.
+func (s *Source) tellNoMatch(ctx context.Context) {
+	what := "no topic matches the pattern, which must match the whole name; nothing is read until one does"
+	if s.options.Bounded {
+		what = "no topic matches the pattern, which must match the whole name; the source ends without a record"
+	}
+	args := []any{"pattern", s.options.Pattern}
+	topics, err := s.admin.ListTopics(ctx)
+	if near := nearestTopic(s.options.Pattern, topics.Names()); err == nil && near != "" {
+		args = append(args, "nearest", near)
+	}
+	s.log.Warn(what, args...)
+}
+
+// nearestTopic is one that the pattern matches a part of, or the most similar to the
+// pattern, or to what it begins with.
+func nearestTopic(pattern string, topics []string) string {
+	part := regexp.MustCompile(pattern)
+	for _, t := range topics {
+		if part.MatchString(t) {
+			return t
+		}
+	}
+	if near := stream.Nearest(pattern, topics); near != "" {
+		return near
+	}
+	head, _ := part.LiteralPrefix()
+	heads := make([]string, len(topics))
+	for i, t := range topics {
+		heads[i] = t[:min(len(t), len(head))]
+	}
+	if i := slices.Index(heads, stream.Nearest(head, heads)); head != "" && i >= 0 {
+		return topics[i]
 	}
 	return ""
 }

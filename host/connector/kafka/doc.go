@@ -29,6 +29,9 @@
 //	two copies of a job run          the newer one goes on; the older one fails, and says why:
 //	                                 TestTwoCopiesOfAJob
 //	an old copy wakes up             it takes no id back: TestAnOldCopyWakesUp
+//	an older checkpoint is gone on   OvertakenError, once its ids were used again:
+//	from unawares                    TestACheckpointThatWasOvertaken; of the newest never:
+//	                                 TestTheNewestCheckpointIsNotOvertaken
 //	the process ends anywhere        nothing is lost or there twice: TestACrashAtEveryRequest,
 //	                                 TestACrashAtEveryRequestAtLeastOnce,
 //	                                 TestRecoversAfterACrash, TestACrashAfterTheCommit
@@ -48,7 +51,7 @@
 //	the brokers do not know it       LostError: TestAnUnknownTransactionIsLost
 //	epochs run out                   another producer id follows: TestEpochsNearTheirLimit
 //	the job has fewer tasks now      what others left open is given up: TestFewerTasksThanBefore
-//	a record is refused              TopicError names its key or time, and the setting: TestRefusedRecords
+//	a record is refused              TopicError names its key or times, and the setting: TestRefusedRecords
 //	a partition or topic is new      it is read from its beginning: TestPartitionsAndTopicsThatAreNew
 //	a topic is deleted, made anew    TopicError names it: TestTopicsThatAreNotThere,
 //	                                 TestATopicThatIsMadeAnewWhileNobodyReads,

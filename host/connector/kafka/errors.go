@@ -78,3 +78,18 @@ func (e *FencedError) Error() string {
 
 // Unwrap returns what the broker answered.
 func (e *FencedError) Unwrap() error { return e.Err }
+
+// OvertakenError says that the checkpoint which a sink is to go on from is not the newest
+// of those that wrote with its transactional ids: more was committed since.
+type OvertakenError struct {
+	Topic string
+	ID    string // of a transaction that the checkpoint counts
+	Epoch int16  // of its producer then
+	Now   int16  // of the producer that committed another one under the id
+}
+
+// Error says how that can be told, why it may be, and what to do.
+func (e *OvertakenError) Error() string {
+	return fmt.Sprintf("topic %s: results were committed after this checkpoint, and would be put out again: its transaction %s was of the producer epoch %d, and one of epoch %d has been committed since; the folder of checkpoints is an old copy, or another copy of the job went on from it, or another job has the same transactional-id-prefix; bring the newest checkpoints back, or, if the results are to be put out again, go on from these with --restore",
+		e.Topic, e.ID, e.Epoch, e.Now)
+}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +12,11 @@ import (
 
 // recordFailed notes that a record could not be written. The client calls it.
 func (s *Sink) recordFailed(r *kgo.Record, err error) {
+	if errors.Is(err, kerr.InvalidTimestamp) {
+		s.mu.Lock()
+		s.times.add(r.Timestamp)
+		s.mu.Unlock()
+	}
 	err = s.explain(r, err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +45,55 @@ func (s *Sink) trouble() error {
 		return errInterrupted
 	}
 	s.mu.Lock()
+	failure := s.failure
+	s.mu.Unlock()
+	if errors.Is(failure, kerr.InvalidTimestamp) {
+		return s.refusedTimes()
+	}
+	return failure
+}
+
+// span are the times of the records that were refused for their times. A broker refuses a
+// batch whole, and the client all behind it, and does not hand on which record was at
+// fault; but if one is too old the oldest is, and if one is too new the newest.
+type span struct{ oldest, newest time.Time }
+
+func (s *span) add(t time.Time) {
+	if s.oldest.IsZero() || t.Before(s.oldest) {
+		s.oldest = t
+	}
+	if t.After(s.newest) {
+		s.newest = t
+	}
+}
+
+// refusedTimeout bounds the wait for all of the records that were refused together.
+const refusedTimeout = time.Second
+
+// refusedTimes says that the topic does not take the times of some records. The client
+// tells of one after the other, so it waits for the rest.
+func (s *Sink) refusedTimes() error {
+	ctx, cancel := context.WithTimeout(s.ctx, refusedTimeout)
+	defer cancel()
+	for _, p := range s.pool {
+		if p.client != nil {
+			_ = p.client.Flush(ctx) // how it ends makes no difference
+		}
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failure
+	what := "a record of the time " + shown(s.times.oldest)
+	if s.times.newest.After(s.times.oldest) {
+		what = "some of the records of the times from " + shown(s.times.oldest) + " to " + shown(s.times.newest)
+	}
+	return s.badTime(what)
+}
+
+func shown(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func (s *Sink) badTime(what string) error {
+	return &TopicError{s.options.Topic, "it does not take " + what +
+		": its settings message.timestamp.before.max.ms and message.timestamp.after.max.ms say how far that may be from now; set them, or write without timestamps", kerr.InvalidTimestamp}
 }
 
 // explain says what a broker's refusal means for whoever wrote the job.
@@ -53,12 +106,9 @@ func (s *Sink) explain(r *kgo.Record, err error) error {
 				r.Key, len(r.Key)+len(r.Value), s.options.BatchBytesMax), err}
 		}
 	case errors.Is(err, kerr.InvalidTimestamp):
-		at := ""
 		if r != nil {
-			at = " " + r.Timestamp.UTC().Format(time.RFC3339Nano)
+			return s.badTime("a record of the time " + shown(r.Timestamp) + ", or one that was sent with it")
 		}
-		return &TopicError{topic, "it does not take a record of the time" + at +
-			": its settings message.timestamp.before.max.ms and message.timestamp.after.max.ms say how far that may be from now; set them, or write without timestamps", err}
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		return &TopicError{topic, "the topic or the partition is not there any more: was it deleted?", err}
 	case errors.Is(err, kerr.InvalidTransactionTimeout):

@@ -24,10 +24,11 @@ type groupCommits struct {
 	at []connector.SplitPosition // nil: nothing to commit
 }
 
-// groupCommitTimeout bounds one attempt, and the last one after Close.
+// groupCommitTimeout bounds one attempt, and groupLastTimeout all after Close: a cluster
+// that nobody committed to before makes the topic for it first.
 const (
 	groupCommitTimeout = 10 * time.Second
-	groupLastTimeout   = time.Second
+	groupLastTimeout   = 5 * time.Second
 )
 
 func newGroupCommits(admin *kadm.Client, group string, log *slog.Logger) *groupCommits {
@@ -58,19 +59,40 @@ func (g *groupCommits) take() []connector.SplitPosition {
 	return at
 }
 
+// run commits until the context ends, and then until that succeeds once more. What is
+// under way at that moment comes to its end: it is most often the end of a job.
 func (g *groupCommits) run(ctx context.Context) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	context.AfterFunc(ctx, func() {
+		wait(longer, groupLastTimeout)
+		cancel()
+	})
 	for {
 		select {
 		case <-g.news:
-			g.commit(ctx, groupCommitTimeout)
+			g.tell(g.commit(longer))
 		case <-ctx.Done():
-			g.commit(context.WithoutCancel(ctx), groupLastTimeout)
+			err := g.commit(longer)
+			for failures := 0; err != nil && passing(err) && wait(longer, backoff(failures)); failures++ {
+				if now := g.commit(longer); now == nil || longer.Err() == nil {
+					err = now // else all it says is that time ran out
+				}
+			}
+			g.tell(err)
 			return
 		}
 	}
 }
 
-func (g *groupCommits) commit(ctx context.Context, timeout time.Duration) {
+func (g *groupCommits) tell(err error) {
+	if err != nil {
+		g.told.warn("the offsets of a checkpoint could not be committed to the consumer group; the job does not need them", "group", g.group, "error", err)
+	}
+}
+
+// commit commits the latest positions, if there are any that are not.
+func (g *groupCommits) commit(ctx context.Context) error {
 	offsets := kadm.Offsets{}
 	at := g.take()
 	for _, p := range at {
@@ -79,12 +101,13 @@ func (g *groupCommits) commit(ctx context.Context, timeout time.Duration) {
 		}
 	}
 	if len(offsets) == 0 {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, groupCommitTimeout)
 	defer cancel()
-	if err := g.admin.CommitAllOffsets(ctx, g.group, offsets); err != nil {
+	err := g.admin.CommitAllOffsets(ctx, g.group, offsets)
+	if err != nil {
 		g.putBack(at)
-		g.told.warn("the offsets of a checkpoint could not be committed to the consumer group; the job does not need them", "group", g.group, "error", err)
 	}
+	return err
 }

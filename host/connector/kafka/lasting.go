@@ -28,3 +28,6 @@ func (*SettingError) Lasting() bool { return true }
 // Lasting implements connector.Lasting: two copies of a job that are started again
 // would take over from each other for ever.
 func (*FencedError) Lasting() bool { return true }
+
+// Lasting implements connector.Lasting: somebody has to bring the newest checkpoints.
+func (*OvertakenError) Lasting() bool { return true }

@@ -109,6 +109,9 @@ type SinkOptions struct {
 	// the broker's limit if that is less.
 	TransactionTimeout time.Duration
 	CheckpointInterval time.Duration // 0: not known, and not checked
+	// GoesBack says that the checkpoint to go on from may be older than what was
+	// committed, and that this is meant: no OvertakenError.
+	GoesBack bool
 	// Timestamps writes Records.Times. Without it, and for negative ones, the
 	// record's time is when it was sent.
 	Timestamps    bool

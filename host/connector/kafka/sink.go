@@ -58,6 +58,7 @@ type Sink struct {
 
 	mu      sync.Mutex
 	failure error // of a record
+	times   span  // of records that were refused for them
 	failed  int64 // records, with None
 	told    teller
 }
@@ -117,8 +118,7 @@ func (s *Sink) Recover(handover []byte) error {
 	}
 	var errs []error // what can be committed is, whatever else is lost
 	for _, p := range list {
-		_, err := s.control.commit(s.ctx, p)
-		errs = append(errs, err)
+		errs = append(errs, s.recommit(p))
 	}
 	return s.explainEnd(errors.Join(errs...))
 }
@@ -131,18 +131,20 @@ func (s *Sink) explainEnd(err error) error {
 	return err
 }
 
-// Open implements connector.Sink. Of the hand-over it only looks whether it can be
-// read: what it counts has been committed, and all else under this sink's ids is
+// Open implements connector.Sink. Of the hand-over it only looks whether it is the
+// newest: what it counts has been committed, and all else under this sink's ids is
 // given up.
 func (s *Sink) Open(handover []byte) error {
-	if _, err := decode(handover); err != nil {
+	list, err := decode(handover)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.connectTimeout())
 	defer cancel()
-	err := s.findTopic(ctx)
-	if err == nil && s.options.Delivery == ExactlyOnce {
-		err = s.takeIDs(ctx)
+	if err = s.findTopic(ctx); err == nil && s.options.Delivery == ExactlyOnce {
+		if err = s.checkOvertaken(ctx, list); err == nil {
+			err = s.takeIDs(ctx)
+		}
 	}
 	if err != nil {
 		if s.ctx.Err() != nil {

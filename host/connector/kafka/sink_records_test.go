@@ -175,7 +175,16 @@ func TestRefusedRecords(t *testing.T) {
 			s := openSink(t, o, nil)
 			r := records([]string{"old"})
 			r.Times = []int64{1_000_000}
-			wantTopicError(t, s, r, "1970-01-01T00:16:40Z", "message.timestamp.before.max.ms")
+			wantTopicError(t, s, r, "a record of the time 1970-01-01T00:16:40Z", "message.timestamp.before.max.ms")
+		})
+		t.Run(name+"/one too old among others", func(t *testing.T) { // the broker refuses the batch, and all are told
+			o := options(b.topic(t, 1, "message.timestamp.before.max.ms=3600000"))
+			o.Timestamps = true
+			s := openSink(t, o, nil)
+			now := time.Now().Truncate(time.Second)
+			r := records([]string{"new", "newest", "old", "also new"})
+			r.Times = []int64{now.UnixMilli() - 1000, now.UnixMilli(), 1_000_000, now.UnixMilli() - 2000}
+			wantTopicError(t, s, r, "from 1970-01-01T00:16:40Z to "+now.UTC().Format(time.RFC3339))
 		})
 		t.Run(name+"/no such partition", func(t *testing.T) {
 			s := openSink(t, options(b.topic(t, 2)), nil)

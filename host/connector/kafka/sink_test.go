@@ -83,8 +83,8 @@ func wantCommitted(t testing.TB, b *broker, topic string, want ...string) {
 	}
 }
 
-// wantSettled waits until no transaction is open, and wants exactly these records then.
-func wantSettled(t testing.TB, b *broker, topic string, want ...string) {
+// settle waits until no transaction is open.
+func (b *broker) settle(t testing.TB, topic string) {
 	t.Helper()
 	admin := kadm.NewClient(b.client(t))
 	deadline := time.Now().Add(patience)
@@ -92,12 +92,18 @@ func wantSettled(t testing.TB, b *broker, topic string, want ...string) {
 		ends, err1 := admin.ListEndOffsets(context.Background(), topic)
 		stable, err2 := admin.ListCommittedOffsets(context.Background(), topic)
 		if err1 == nil && err2 == nil && cmp.Equal(ends.Offsets(), stable.Offsets()) {
-			break
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("a transaction is still open: stable %v, end %v (%v, %v)", stable.Offsets(), ends.Offsets(), err1, err2)
 		}
 	}
+}
+
+// wantSettled waits until no transaction is open, and wants exactly these records then.
+func wantSettled(t testing.TB, b *broker, topic string, want ...string) {
+	t.Helper()
+	b.settle(t, topic)
 	if d := cmp.Diff(want, b.committed(t, topic)[topic+"/0"]); d != "" {
 		t.Error("committed (-want +got)\n" + d)
 	}

@@ -147,6 +147,9 @@ func (s *Source) open(ctx context.Context, at []connector.SplitPosition) error {
 	if err != nil {
 		return err
 	}
+	if len(found) == 0 {
+		s.tellNoMatch(ctx)
+	}
 	s.mu.Lock()
 	splits := s.adopt(found)
 	s.mu.Unlock()

@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
@@ -29,6 +31,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
 )
 
@@ -422,4 +425,66 @@ func readsNoOtherTopic(t *testing.T, b *broker) {
 	ended := same.positions()[0]
 	ended.Ended = true // nothing more is read of it, so nothing is lost
 	must(t, open(t, b.live(topic), ended).source.Close())
+}
+
+// TestAPatternWithoutATopic: a pattern that matches nothing is told, with what may be
+// meant. A bounded source then has nothing to read.
+func TestAPatternWithoutATopic(t *testing.T) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "prod.clicks-eu", "orders-eu"))
+	must(t, err)
+	t.Cleanup(c.Close)
+	for pattern, near := range map[string]string{
+		"clicks-.*":    "nearest=prod.clicks-eu", // a part of the name does not do
+		"order-.*":     "nearest=orders-eu",
+		"ordres-eu":    "nearest=orders-eu",
+		"odres[^/]{9}": "nearest=orders-eu", // by what it begins with
+		"payments-.*":  "",
+	} {
+		var said bytes.Buffer
+		s, err := kafka.NewSource(kafka.SourceOptions{
+			Connection: kafka.Connection{Brokers: c.ListenAddrs(), Logger: slog.New(slog.NewTextHandler(&said, nil))},
+			Pattern:    pattern, Bounded: true,
+		})
+		must(t, err)
+		must(t, s.Open(nil))
+		err = s.Read(&connector.Chunk{})
+		must(t, s.Close())
+		told := said.String()
+		if err != io.EOF || !strings.Contains(told, "no topic matches the pattern") || !strings.Contains(told, pattern) ||
+			!strings.Contains(told, near) || near == "" && strings.Contains(told, "nearest") {
+			t.Errorf("%s: %v; want %q\n%s", pattern, err, near, told)
+		}
+	}
+}
+
+// TestACommitToTheGroupThatCloseMeets: a job that ends closes its source just after its
+// last checkpoint. What is being committed to the group then comes to its end, and no
+// warning is given.
+func TestACommitToTheGroupThatCloseMeets(t *testing.T) {
+	c, b := fakeOf(t, 1, 1)
+	came, closed := make(chan struct{}, 8), make(chan struct{})
+	c.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+		came <- struct{}{}
+		<-closed
+		return nil, nil, false
+	})
+	b.produce(t, "t", 0, numbered("v", 9)...)
+	var said bytes.Buffer
+	o := b.live("t")
+	o.Group, o.Logger = "g", slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	r := open(t, o)
+	r.until(9)
+	r.source.Checkpointed([]connector.SplitPosition{at("t/0", 9, 9)})
+	<-came
+	done := make(chan error)
+	go func() { done <- r.source.Close() }()
+	for r.once() == nil { // until Close has said so
+	}
+	close(closed)
+	must(t, <-done)
+	offsets, err := kadm.NewClient(b.client(t)).FetchOffsets(context.Background(), "g")
+	must(t, err)
+	if p, _ := offsets.Lookup("t", 0); p.At != 9 || said.Len() > 0 {
+		t.Errorf("offset %d is committed, want 9; told: %s", p.At, said.String())
+	}
 }

@@ -178,12 +178,16 @@ func TestCheckpointsAreCommittedToTheGroup(t *testing.T) {
 	admin := kadm.NewClient(b.client(t))
 	committed := func() int64 {
 		offsets, err := admin.FetchOffsets(context.Background(), topic)
-		must(t, err)
+		if err != nil {
+			return -1 // a broker that nobody committed to before makes the topic for it
+		}
 		p, _ := offsets.Lookup(topic, 0)
 		return p.At
 	}
-	r.source.Checkpointed([]connector.SplitPosition{at(topic+"/0", 5, 5)})
-	eventually(t, "offset 5", func() bool { return committed() == 5 })
+	eventually(t, "offset 5", func() bool { // one that fails is left to the next checkpoint
+		r.source.Checkpointed([]connector.SplitPosition{at(topic+"/0", 5, 5)})
+		return committed() == 5
+	})
 	for i := range int64(10) { // the last one wins
 		r.source.Checkpointed([]connector.SplitPosition{at(topic+"/0", 6+i, 6+i)})
 	}

@@ -187,25 +187,29 @@ func (t *transactions) fence(ctx context.Context, id string, timeout time.Durati
 // holds says whether an id is still held by whom it was given to. Brokers before 3.0
 // do not tell, and are believed.
 func (t *transactions) holds(ctx context.Context, id string, h holder) (still bool, err error) {
+	d, known, err := t.describe(ctx, id)
+	return err == nil && (!known || h == holder{d.ProducerID, d.ProducerEpoch}), err
+}
+
+// describe returns what the brokers know of an id. They may know nothing: nobody took
+// it, they forgot it, or they are older than 3.0 and do not tell.
+func (t *transactions) describe(ctx context.Context, id string) (d kadm.DescribedTransaction, known bool, err error) {
 	err = t.persist(ctx, fmt.Sprintf("it is not known who holds transaction id %s", id), func() error {
 		all, err := kadm.NewClient(t.client).DescribeTransactions(ctx, id)
 		if err != nil {
 			return shardError(err)
 		}
-		d, there := all[id]
+		d, known = all[id]
 		switch {
-		case !there || errors.Is(d.Err, kerr.TransactionalIDNotFound):
-			still = true // nobody took it, or the brokers forgot it
-		case errors.Is(d.Err, kerr.UnsupportedVersion):
-			still = true
-		case d.Err != nil:
-			return d.Err
+		case !known:
+		case errors.Is(d.Err, kerr.TransactionalIDNotFound), errors.Is(d.Err, kerr.UnsupportedVersion):
+			known = false
 		default:
-			still = h == holder{d.ProducerID, d.ProducerEpoch}
+			return d.Err
 		}
 		return nil
 	})
-	return still, err
+	return d, known, err
 }
 
 // list returns the ids that the cluster knows and that begin with the prefix and a

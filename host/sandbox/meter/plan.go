@@ -221,6 +221,7 @@ func (r *rewriter) step(i *opcode.Instruction) {
 			f.dead = true
 		}
 	case opcode.Unreachable:
+		f.edit(i)
 		f.dead = true
 	case opcode.Return:
 		f.edit(i)

@@ -175,6 +175,12 @@ func (r *rewriter) instructions(canStop bool) {
 					r.fetch()
 				}
 			}
+		case e.op == opcode.Unreachable:
+			// What was spent is to be seen. Behind a call that does not return it was settled.
+			if f.cached && !(n > 1 && f.edits[n-2].isCall() && f.edits[n-2].end == e.at) {
+				flush(int(e.at))
+				r.settle()
+			}
 		case e.op == opcode.Return && (f.calls || f.cached) && canStop:
 			flush(int(e.at))
 			r.body = binary.AppendUvarint(append(r.body, opcode.Br), uint64(e.open))

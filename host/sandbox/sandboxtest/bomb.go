@@ -10,23 +10,28 @@ import (
 	"github.com/wasmstream/wasmstream/abi"
 )
 
-// CompileBomb is a module that the scanner takes and that is valid, and which the engine's compiler takes so long for
-// that its process is ended: so many functions that are each at the limit of locals times blocks. Its function "f" is a
-// filter of rows with a BIGINT n.
-func CompileBomb() []byte {
-	const functions, loops, locals = 16, 1000, 249
-	const i32, i64, void, end = 0x7f, 0x7e, 0x40, 0x0b
-	types := list(bytesOf(0x60, 0, 0), bytesOf(0x60, 1, i32, 1, i32), bytesOf(0x60, 3, i32, i32, i32, 1, i64))
-	ofTypes := [][]byte{{0}, {1}, {2}}
-	bodies := [][]byte{body(0), body(0, 0x41, 0x80, 0x08), body(0, 0x42, 0)}
+// CompileBomb is a module that is valid, and which takes the engine's compiler some seconds: 16 functions of so many
+// loops with branches, over 249 locals. With 780 of them the scanner just takes it. Its function "f" is a filter of
+// rows with a BIGINT n.
+func CompileBomb(loops int) []byte {
+	const functions, locals = 16, 249
 	var code []byte
 	for n := range loops {
 		local := binary.AppendUvarint(nil, uint64(n%locals))
-		code = append(append(append(code, 0x03, void, 0x20), local...), 0x1a)
+		code = append(append(append(code, 0x03, 0x40, 0x20), local...), 0x1a)
 		code = append(append(append(code, 0x41, 1, 0x21), local...), 0x20)
 		code = append(append(code, local...), 0x0d, 0)
 	}
-	code = append(code, bytes.Repeat([]byte{end}, loops)...)
+	return Filter(functions, locals, append(code, bytes.Repeat([]byte{0x0b}, loops)...))
+}
+
+// Filter is a module with the function "f", a filter of rows with a BIGINT n, and beside it with so many functions of
+// the given code, without its last end, and so many locals of 32 bits. Function 0 does nothing, and so does type 0.
+func Filter(functions, locals int, code []byte) []byte {
+	const i32, i64 = 0x7f, 0x7e
+	types := list(bytesOf(0x60, 0, 0), bytesOf(0x60, 1, i32, 1, i32), bytesOf(0x60, 3, i32, i32, i32, 1, i64))
+	ofTypes := [][]byte{{0}, {1}, {2}}
+	bodies := [][]byte{body(0), body(0, 0x41, 0x80, 0x08), body(0, 0x42, 0)}
 	for range functions {
 		ofTypes, bodies = append(ofTypes, []byte{0}), append(bodies, body(locals, code...))
 	}
@@ -35,7 +40,7 @@ func CompileBomb() []byte {
 		id      byte
 		content []byte
 	}{
-		{1, types}, {3, list(ofTypes...)}, {5, bytesOf(1, 0, 1)},
+		{1, types}, {3, list(ofTypes...)}, {4, bytesOf(1, 0x70, 0, 1)}, {5, bytesOf(1, 0, 1)},
 		{7, list(export(abi.ExportMarker, 0, 0), export(abi.ExportIn, 0, 1), export(abi.ExportCall, 0, 2), export(abi.ExportMemory, 2, 0))},
 		{10, list(bodies...)}, {0, append(text(abi.ManifestSection), manifest()...)},
 	} {
