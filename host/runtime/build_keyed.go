@@ -138,6 +138,7 @@ func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool,
 		o.phases.rewinds = &rewinds{undoing: undoing{Backend: o.backend, cells: cells}, rows: rowActsMax}
 		o.backend = &o.phases.rewinds.undoing
 	}
+	o.sessions.backend = o.backend
 	if o.core.Asks() {
 		err = o.phases.trigger.keep(o.backend)
 	}

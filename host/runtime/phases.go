@@ -229,18 +229,13 @@ func (o *windowOperator) decideRow(i int, given []window.Window) error {
 		}
 		windows = o.windows
 	}
-	if o.merges {
-		o.loadSet()
-	}
 	taken := false
 	for nth, w := range windows {
 		if p.rewinds.leavesOut(i, nth) {
 			taken = true
 			continue
 		}
-		if o.stateful && !o.merges {
-			o.loadTrigger(w)
-		}
+		o.load(w)
 		var took bool
 		if o.effects, took, err = o.core.OnElement(o.effects[:0], w, e, &o.facts); err != nil {
 			return err

@@ -35,6 +35,7 @@ type windowOperator struct {
 	late     *output            // nil: late records are dropped and counted
 	lateOf   *stream.Projection // of a record, to what is put out there; nil: all of it
 	failing
+	sessions sessions
 	panes    *panes  // nil: each window has contents of its own
 	phases   *phases // nil: assigner and trigger are built in
 	stats    *StepStats
@@ -55,7 +56,6 @@ type windowOperator struct {
 	at       window.Window
 	entry    state.Ref // of key and at; valid if known
 	known    bool
-	scratch  []byte
 	ended    bool
 }
 
@@ -166,17 +166,12 @@ func (o *windowOperator) element(s side, row stream.Row, t stream.EventTime) err
 	if quiet && o.backend.Noted(o.ref(home)) {
 		return o.contents.add(o.entry, s, row, t)
 	}
-	switch {
-	case o.merges:
-		o.loadSet()
-	case o.panes != nil:
+	if o.panes != nil {
 		o.admit()
 	}
 	taken := false
 	for _, w := range o.windows {
-		if o.stateful && !o.merges {
-			o.loadTrigger(w)
-		}
+		o.load(w)
 		var took bool
 		if o.effects, took, err = o.core.OnElement(o.effects[:0], w, e, &o.facts); err != nil {
 			return err
@@ -324,13 +319,18 @@ func (o *windowOperator) turnTo(r state.Ref) window.Window {
 	w := window.Window(o.backend.Namespace(r))
 	o.key, o.hash = o.backend.Key(r), 0
 	o.entry, o.at, o.known = r, w, true
+	o.load(w)
+	return w
+}
+
+// load loads the facts that the core needs to decide about a window of the present key.
+func (o *windowOperator) load(w window.Window) {
 	switch {
 	case o.merges:
-		o.loadSet()
+		o.loadSet(w)
 	case o.stateful:
 		o.loadTrigger(w)
 	}
-	return w
 }
 
 func (o *windowOperator) advance(t stream.EventTime) (bool, error) {
@@ -410,40 +410,11 @@ func (o *windowOperator) keepTrigger(w window.Window) {
 	putState(o.backend.Edit(r, triggerCell), o.facts.Trigger)
 }
 
-// inSetBytes is an entry of a merging set as it is kept: its window, the window of
-// its contents, its trigger's state.
-const inSetBytes = 32 + stateBytes
-
-func (o *windowOperator) loadSet() {
-	b := o.backend.Value(o.setRef(), setCell)
-	o.facts.Set = o.facts.Set[:0]
-	for ; len(b) >= inSetBytes; b = b[inSetBytes:] {
-		at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[i:])) }
-		o.facts.Set = append(o.facts.Set, window.InSet{
-			Window:   window.Window{Start: at(0), End: at(8)},
-			Contents: window.Window{Start: at(16), End: at(24)},
-			Trigger:  getState(b[32:]),
-		})
-	}
+// loadSet loads what the core needs to know of the key's sessions to decide about a window.
+func (o *windowOperator) loadSet(w window.Window) {
+	o.facts.Set = o.sessions.load(o.facts.Set[:0], o.setRef(), w)
 }
 
-func (o *windowOperator) keepSet() {
-	if len(o.facts.Set) == 0 {
-		o.backend.Clear(o.setRef(), setCell)
-		return
-	}
-	o.scratch = o.scratch[:0]
-	for i := range o.facts.Set {
-		s := &o.facts.Set[i]
-		for _, v := range [...]int64{s.Window.Start, s.Window.End, s.Contents.Start, s.Contents.End} {
-			o.scratch = binary.LittleEndian.AppendUint64(o.scratch, uint64(v))
-		}
-		o.scratch = append(o.scratch, zeroState[:]...)
-		putState(o.scratch[len(o.scratch)-stateBytes:], s.Trigger)
-	}
-	o.backend.Put(o.setRef(), setCell, o.scratch)
-}
-
-var zeroState [stateBytes]byte
+func (o *windowOperator) keepSet() { o.sessions.keep(o.setRef(), o.facts.Set) }
 
 func (o *windowOperator) setRef() state.Ref { return o.ref(window.Window(setNamespace)) }

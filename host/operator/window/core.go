@@ -19,7 +19,8 @@ type Core struct {
 }
 
 // Facts are what the caller knows of the key that it asks about. The core
-// updates them in place.
+// updates them in place. Of a large merging set it need not load all: a record's window
+// changes no session but those that it meets, a timer's none but its own.
 type Facts struct {
 	Now     Now
 	Trigger State   // of the window, unless windows merge; see NeedsTrigger
