@@ -76,12 +76,12 @@ func TestCommitsThatBrokersForget(t *testing.T) {
 			}
 			return more
 		},
-		"a crash before the note": func(t *testing.T, s *kafka.Sink, o kafka.SinkOptions, handover []byte) []string {
+		"crash before the note": func(t *testing.T, s *kafka.Sink, o kafka.SinkOptions, handover []byte) []string {
 			must(t, s.Close())
 			openSink(t, o, handover)
 			return nil
 		},
-		"a crash after the note": func(t *testing.T, s *kafka.Sink, o kafka.SinkOptions, handover []byte) []string {
+		"crash after the note": func(t *testing.T, s *kafka.Sink, o kafka.SinkOptions, handover []byte) []string {
 			must(t, s.Close())
 			must(t, newSink(t, o).Open(handover))
 			return nil
