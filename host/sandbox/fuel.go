@@ -21,12 +21,12 @@ type meters struct {
 // wordBytes is the size of the unit in which depth is counted.
 const wordBytes = 8
 
-// find looks for the counters of a new guest. Depth is set once: whatever takes of it
-// gives it back, or the guest dies.
+// find looks for the counters of a new guest, which has spent nothing. Depth is set once:
+// whatever takes of it gives it back, or the guest dies.
 func (m *meters) find(guest api.Module, o *Options) {
 	m.fuel, _ = guest.ExportedGlobal(meter.Fuel).(api.MutableGlobal)
 	m.depth, _ = guest.ExportedGlobal(meter.Depth).(api.MutableGlobal)
-	m.filled = false
+	m.filled, m.budget = false, m.left()
 	if m.depth != nil {
 		m.depth.Set(uint64(o.StackBytesMax / wordBytes))
 	}

@@ -99,6 +99,13 @@ func TestRebuildFuel(t *testing.T) {
 	if err := g.Rebuild(); err != nil || g.RebuildFuel() <= start || g.RebuildFuel() > start+1000 {
 		t.Errorf("%v, %d after %d", err, g.RebuildFuel(), start)
 	}
+	g = instantiate(t, load(t, Options{}, guestThat(nil, effectsAt(effectsPointer, 0)).bytes()))
+	if _, err := g.Open(0, make([]byte, 64)); err != nil { // it has spent something, and has no start
+		t.Fatal(err)
+	}
+	if err := g.Rebuild(); err != nil || g.RebuildFuel() > 1000 {
+		t.Errorf("%v, %d without a start", err, g.RebuildFuel())
+	}
 }
 
 // A trap in a function that keeps its fuel in a local, since it has a loop, is told with what it spent.
