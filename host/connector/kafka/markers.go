@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -167,7 +168,7 @@ func (s *Sink) conclude(ctx context.Context, ids []string) error {
 		}
 		ids = left
 		if !wait(ctx, backoff(tries)) {
-			return ctx.Err()
+			return fmt.Errorf("transactions %s have not come to their end in topic %s: %w", strings.Join(ids, ", "), s.options.Topic, ctx.Err())
 		}
 	}
 }
