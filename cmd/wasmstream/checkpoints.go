@@ -177,6 +177,9 @@ func (k *keeping) goesBack() bool {
 	return k != nil && (k.chosen || k.recovery.CommittedBeyond > 0)
 }
 
+// begins says that the next run is of a job that has no checkpoint yet.
+func (k *keeping) begins() bool { return k != nil && k.recovery.Manifest == nil }
+
 // comesAgain says what becomes of results that were committed after the checkpoint that a
 // run goes on from. A plain file has appeared as a whole, or not yet, and is written anew.
 func (k *keeping) comesAgain() string {

@@ -13,6 +13,7 @@ type startOptions struct {
 	lineage  string        // "": the job's own
 	interval time.Duration // between checkpoints; 0: there are none
 	goesBack bool          // the checkpoint to go on from may be older than what was committed
+	begins   bool          // there is no checkpoint yet
 }
 
 // mechanisms are the job's words for those of SASL.
@@ -49,7 +50,7 @@ func kafkaSink(e *Env, s *job.Sink, start startOptions) kafka.SinkOptions {
 	k := s.Connector.KafkaSink
 	o := kafka.SinkOptions{
 		Connection: kafkaConnection(e, &k.Kafka), Topic: k.Topic, Delivery: kafka.Delivery(k.Delivery.String()),
-		TransactionalIDPrefix: k.TransactionalIDPrefix, TransactionTimeout: k.TransactionTimeout, CheckpointInterval: start.interval, GoesBack: start.goesBack,
+		TransactionalIDPrefix: k.TransactionalIDPrefix, TransactionTimeout: k.TransactionTimeout, CheckpointInterval: start.interval, GoesBack: start.goesBack, Begins: start.begins,
 		Timestamps: k.EventTimestamp, Compression: k.Compression,
 	}
 	if o.TransactionalIDPrefix != "" && start.lineage != "" {

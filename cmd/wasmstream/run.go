@@ -113,7 +113,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		start.interval = r.plan.Checkpoint.Interval
 	}
 	return r.supervise(keep, func() runtime.Config {
-		start.goesBack = keep.goesBack()
+		start.goesBack, start.begins = keep.goesBack(), keep.begins()
 		config := config(r.env, m, workers, start)
 		config.Checkpoints = keep.config(r.env)
 		if r.server != nil {

@@ -30,8 +30,11 @@
 //	                                 TestTwoCopiesOfAJob
 //	an old copy wakes up             it takes no id back: TestAnOldCopyWakesUp
 //	an older checkpoint is gone on   OvertakenError, once its ids were used again:
-//	from unawares                    TestACheckpointThatWasOvertaken; of the newest never:
-//	                                 TestTheNewestCheckpointIsNotOvertaken
+//	from unawares                    TestACheckpointThatWasOvertaken,
+//	                                 TestAnIdleCheckpointThatWasOvertaken, TestACopyTookOver;
+//	                                 of the newest never: TestTheNewestCheckpointIsNotOvertaken
+//	two copies begin at once         UsedError, when the older one begins again:
+//	                                 TestTwoCopiesThatBegin
 //	the process ends anywhere        nothing is lost or there twice: TestACrashAtEveryRequest,
 //	                                 TestACrashAtEveryRequestAtLeastOnce,
 //	                                 TestRecoversAfterACrash, TestACrashAfterTheCommit

@@ -7,17 +7,32 @@ import (
 	"strings"
 )
 
-// pending is a transaction that was handed over and may not be committed.
+// pending is a transaction that was handed over and may not be committed, or what else a
+// checkpoint knows of an id.
 type pending struct {
 	id       string
 	producer int64 // the producer id, of 63 bits
 	epoch    int16
 	version  int16 // the cluster's transaction.version when it was written
 	records  int64
+	standing standing
 }
 
-// handoverHead begins a hand-over: what it is, and the version of its form.
-const handoverHead = "kafka-transactions 1"
+// standing is what a line of a hand-over says of an id, and its first word.
+type standing string
+
+const (
+	handedOver  standing = ""           // the transaction is to be committed
+	wasLast     standing = "committed " // it has been, and is the last that was
+	takenByThen standing = "taken "     // nothing was committed since a producer of this epoch took the id
+)
+
+// handoverHead begins a hand-over: what it is, and the version of its form. Of version 1
+// are those without standings, which earlier versions of this sink wrote.
+const (
+	handoverHead  = "kafka-transactions 2"
+	handoverHead1 = "kafka-transactions 1"
+)
 
 // encode writes transactions as lines of text, so that a checkpoint can be read by
 // people; nothing if there are none.
@@ -28,7 +43,7 @@ func encode(list []pending) []byte {
 	var b bytes.Buffer
 	b.WriteString(handoverHead + "\n")
 	for _, p := range list {
-		fmt.Fprintf(&b, "%d %d %d %d %s\n", p.producer, p.epoch, p.version, p.records, p.id)
+		fmt.Fprintf(&b, "%s%d %d %d %d %s\n", p.standing, p.producer, p.epoch, p.version, p.records, p.id)
 	}
 	return b.Bytes()
 }
@@ -38,7 +53,7 @@ func decode(handover []byte) ([]pending, error) {
 		return nil, nil
 	}
 	head, rest, _ := strings.Cut(string(handover), "\n")
-	if head != handoverHead {
+	if head != handoverHead && head != handoverHead1 {
 		return nil, fmt.Errorf("the hand-over in the checkpoint is not one of this kafka sink: it begins with %.40q, not %q", head, handoverHead)
 	}
 	var list []pending
@@ -55,6 +70,12 @@ func decode(handover []byte) ([]pending, error) {
 func decodeLine(line string) (p pending, err error) {
 	var numbers [4]int64
 	rest, whole := strings.CutSuffix(line, "\n")
+	for _, word := range []standing{wasLast, takenByThen} {
+		var has bool
+		if rest, has = strings.CutPrefix(rest, string(word)); has {
+			p.standing = word
+		}
+	}
 	for i := range numbers {
 		var number string
 		number, rest, _ = strings.Cut(rest, " ")
@@ -67,5 +88,5 @@ func decodeLine(line string) (p pending, err error) {
 	if !whole || rest == "" {
 		return p, fmt.Errorf("the hand-over in the checkpoint is damaged: %.80q", line)
 	}
-	return pending{rest, numbers[0], int16(numbers[1]), int16(numbers[2]), numbers[3]}, nil
+	return pending{rest, numbers[0], int16(numbers[1]), int16(numbers[2]), numbers[3], p.standing}, nil
 }

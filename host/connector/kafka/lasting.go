@@ -31,3 +31,6 @@ func (*FencedError) Lasting() bool { return true }
 
 // Lasting implements connector.Lasting: somebody has to bring the newest checkpoints.
 func (*OvertakenError) Lasting() bool { return true }
+
+// Lasting implements connector.Lasting: so is this one.
+func (*UsedError) Lasting() bool { return true }

@@ -112,6 +112,9 @@ type SinkOptions struct {
 	// GoesBack says that the checkpoint to go on from may be older than what was
 	// committed, and that this is meant: no OvertakenError.
 	GoesBack bool
+	// Begins says that the job has no checkpoint yet, so that nothing of its own can have
+	// been committed: what was is another's, and UsedError says so.
+	Begins bool
 	// Timestamps writes Records.Times. Without it, and for negative ones, the
 	// record's time is when it was sent.
 	Timestamps    bool

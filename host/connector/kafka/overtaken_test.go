@@ -62,10 +62,10 @@ func TestACheckpointThatWasOvertaken(t *testing.T) {
 }
 
 // TestTheNewestCheckpointIsNotOvertaken: whatever runs did after it and did not bring to
-// a checkpoint, and whether its own transaction was committed, and that noted, or not.
+
 func TestTheNewestCheckpointIsNotOvertaken(t *testing.T) {
 	eachKafka(t, func(t *testing.T, b *broker) {
-		for _, c := range []struct{ committed, noted bool }{{false, false}, {true, false}, {true, true}} {
+		for _, c := range []struct{ committed, noted, idle bool }{{}, {committed: true}, {committed: true, noted: true}, {committed: true, noted: true, idle: true}} {
 			topic := b.topic(t, 1)
 			s := openSink(t, b.exactly(topic), nil)
 			want := numbered("v", 5)
@@ -78,6 +78,9 @@ func TestTheNewestCheckpointIsNotOvertaken(t *testing.T) {
 			newest := handOver(t, s)
 			if c.committed {
 				must(t, s.Commit())
+			}
+			if c.idle {
+				newest = idle(t, s, topic)
 			}
 			for run := range 6 {
 				for range run { // checkpoints that come to nothing, with more ids each time

@@ -121,7 +121,9 @@ func (s *Sink) Recover(handover []byte) error {
 	}
 	var errs []error // what can be committed is, whatever else is lost
 	for _, p := range list {
-		errs = append(errs, s.recommit(p))
+		if p.standing == handedOver {
+			errs = append(errs, s.recommit(p))
+		}
 	}
 	return s.explainEnd(errors.Join(errs...))
 }
@@ -411,7 +413,7 @@ func (s *Sink) Handover(final bool) ([]byte, error) {
 	for _, p := range s.pending {
 		list = append(list, p.state)
 	}
-	return encode(list), nil
+	return encode(append(list, s.known()...)), nil
 }
 
 // flush waits until all records are sent, and says whether all were taken: the client
@@ -440,7 +442,7 @@ func (s *Sink) seal(p *producer) error {
 		return fmt.Errorf("topic %s: transaction %s was begun by producer %d of epoch %d, and is written by %d of epoch %d: the first of its records were given up",
 			s.options.Topic, p.id, p.writer.producer, p.writer.epoch, producer, epoch)
 	}
-	p.state = pending{p.id, producer, epoch, s.control.version, p.records}
+	p.state = pending{p.id, producer, epoch, s.control.version, p.records, handedOver}
 	return nil
 }
 
@@ -550,7 +552,7 @@ func (s *Sink) Abort() error {
 		producer, epoch, err := p.client.ProducerID(ctx)
 		p.drop()
 		if err == nil { // else the broker gave it up, or the next Open does
-			errs = append(errs, s.giveUp(ctx, pending{p.id, producer, epoch, s.control.version, p.records}))
+			errs = append(errs, s.giveUp(ctx, pending{p.id, producer, epoch, s.control.version, p.records, handedOver}))
 		}
 	}
 	return errors.Join(append(errs, s.Close())...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,9 +17,10 @@ import (
 	"github.com/wasmstream/wasmstream/host/internal/servers"
 )
 
-// TestAFolderThatWasPutBack: the folder of checkpoints is copied, the job goes on, and the
-// copy is put back. A run is refused that would put out again what was committed since,
-// until somebody says so. Runs before that, which go on behind kills, are not.
+// TestAFolderThatWasPutBack: the folder of checkpoints is copied, also when nothing has come
+// for a while, the job goes on, and the copy is put back. A run is refused that would put out
+// again what was committed since, until somebody says so. Runs before that, which go on behind
+// kills, are not.
 func TestAFolderThatWasPutBack(t *testing.T) {
 	b := servers.Shared(t, servers.Kafka4)
 	in, out := b.Topic(t, 1), b.Topic(t, 1)
@@ -37,8 +39,6 @@ sinks:
 	if err := os.WriteFile(filepath.Join(command.Folder, "job.yaml"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stop := feedSlowly(t, b.Client(t), in)
-	defer stop()
 	// run is killed at its sixth checkpoint, or refused with these words.
 	run := func(refused string, more ...string) {
 		t.Helper()
@@ -50,14 +50,23 @@ sinks:
 		}
 	}
 	state, copied := filepath.Join(command.Folder, "state"), filepath.Join(command.Folder, "copy")
-	for run(""); !handsOver(t, state); {
-		run("") // no record came between its last two checkpoints
+	client := b.Client(t)
+	if err := client.ProduceSync(context.Background(), &kgo.Record{Topic: in, Value: []byte(`{"k":"a"}`)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	for run(""); has(t, state, handedOver); {
+		run("") // nothing came between its last two checkpoints
 	}
 	if err := os.CopyFS(copied, os.DirFS(state)); err != nil {
 		t.Fatal(err)
 	}
+	stop := feedSlowly(t, client, in)
+	defer stop()
 	for range 3 {
 		run("")
+	}
+	for !has(t, state, handedOver) && !has(t, state, "\ncommitted ") {
+		run("") // until it has results
 	}
 	if err := os.RemoveAll(state); err != nil {
 		t.Fatal(err)
@@ -90,8 +99,11 @@ func feedSlowly(t *testing.T, client *kgo.Client, topic string) (stop func()) {
 	}
 }
 
-// handsOver says whether the newest checkpoint counts a transaction.
-func handsOver(t *testing.T, state string) bool {
+// handedOver are transactions to commit in what a sink handed over.
+const handedOver = "\n[0-9]"
+
+// has says whether what the sink handed over to the newest checkpoint has this in it.
+func has(t *testing.T, state, expression string) bool {
 	t.Helper()
 	s, err := store.OpenReadOnly(store.OS{}, state)
 	if err != nil {
@@ -101,5 +113,5 @@ func handsOver(t *testing.T, state string) bool {
 	if err != nil || r.Manifest == nil {
 		t.Fatalf("no checkpoint: %v", err)
 	}
-	return len(r.Manifest.Sinks[0].Handover) > 0
+	return regexp.MustCompile(expression).Match(r.Manifest.Sinks[0].Handover)
 }
