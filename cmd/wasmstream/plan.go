@@ -100,7 +100,7 @@ func openSink(e *Env, s *job.Sink, start startOptions) (connector.Sink, error) {
 	case s.Connector.KafkaSink != nil:
 		return kafka.NewSink(kafkaSink(e, s, start))
 	case f.Rolling != nil:
-		return file.NewRolling(f.Path, shownPath(f.Path), file.RollingOptions{SizeBytes: f.Rolling.SizeBytes, Interval: f.Rolling.Interval, Clock: e.Clock}), nil
+		return file.NewRolling(f.Path, shownPath(f.Path), file.RollingOptions{SizeBytes: f.Rolling.SizeBytes, Interval: f.Rolling.Interval, Clock: e.Clock, Logger: e.Log}), nil
 	default:
 		return file.NewSink(f.Path, shownPath(f.Path)), nil
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +22,7 @@ type RollingOptions struct {
 	SizeBytes int64
 	Interval  time.Duration
 	Clock     stream.Clock
+	Logger    *slog.Logger // nil: nothing is told
 }
 
 // Rolling writes lines to the parts of a folder, numbered in the order of writing:
@@ -29,6 +32,9 @@ type RollingOptions struct {
 // The folder is one run's and of those that go on from it: a file in it says whose it is,
 // and up to which number parts have appeared, for somebody may take them away. A run
 // that begins anew wants a folder without parts.
+//
+// What else lies in the folder is somebody's, is left alone and is told of. A file under the
+// name of a part that is still to come is in the way, and ends the job.
 //
 // A hand-over names the full parts that have not appeared, and how far the open one
 // was written. Recover has the full ones appear; Open cuts the open one back, and
@@ -120,12 +126,7 @@ func (s *Rolling) Recover(from []byte) error {
 	if err := s.mine(h); err != nil {
 		return err
 	}
-	for _, p := range h.Full {
-		if err := s.appear(p); err != nil {
-			return err
-		}
-	}
-	return syncFolder(s.dir)
+	return s.appear(h.Full)
 }
 
 // mine makes sure that the folder is that of the hand-over.
@@ -136,27 +137,63 @@ func (s *Rolling) mine(h rollingHandover) (err error) {
 	return err
 }
 
-// appear gives a full part its name, if it does not have it yet.
-func (s *Rolling) appear(p partSize) error {
+// appear gives full parts their names, those that do not have them yet. It is noted first:
+// a part that is neither here nor there has appeared, and was taken away.
+func (s *Rolling) appear(parts []partSize) error {
+	hidden := make([]bool, len(parts))
+	for i, p := range parts {
+		var err error
+		if hidden[i], err = s.isHidden(p); err != nil {
+			return err
+		}
+	}
+	if last := parts[len(parts)-1].Number; last > s.owned.Appeared {
+		if err := s.own(ownership{Owner: s.owned.Owner, Appeared: last}); err != nil {
+			return explain(err, "cannot write to", s.shown)
+		}
+	}
+	for i, p := range parts {
+		if !hidden[i] {
+			continue
+		}
+		if err := os.Rename(Part(s.target(p.Number)), s.target(p.Number)); err != nil {
+			return explain(err, "cannot write to", s.shown)
+		}
+	}
+	return syncFolder(s.dir)
+}
+
+// isHidden says whether a full part is there and has not appeared.
+func (s *Rolling) isHidden(p partSize) (bool, error) {
 	target := s.target(p.Number)
-	part := Part(target)
-	info, err := os.Lstat(part)
-	if errors.Is(err, fs.ErrNotExist) {
-		if p.Number <= s.owned.Appeared {
-			return nil // it did, and may have been taken away
-		}
-		if info, err := os.Stat(target); err != nil || info.Size() != p.Bytes {
-			return gone("the result %s is lost: the checkpoint says that it has %d bytes, and neither such a file nor its part file is there", target, p.Bytes)
-		}
-		return nil
+	there, err := os.Lstat(target)
+	taken := err == nil
+	info, err := os.Lstat(Part(target))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && (p.Number <= s.owned.Appeared || taken && there.Size() == p.Bytes):
+		return false, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, s.deleted(p)
+	case err != nil:
+		return false, explain(err, "cannot write", s.shown)
+	case info.Size() != p.Bytes:
+		return false, gone("cannot go on with %s: its part file has %d bytes, and the checkpoint says %d", target, info.Size(), p.Bytes)
+	case taken:
+		return false, s.inTheWay(filepath.Base(target))
 	}
-	if err != nil {
-		return explain(err, "cannot write", s.shown)
-	}
-	if info.Size() != p.Bytes {
-		return gone("cannot go on with %s: its part file has %d bytes, and the checkpoint says %d", target, info.Size(), p.Bytes)
-	}
-	return os.Rename(part, target)
+	return true, nil
+}
+
+// deleted is that somebody has deleted a part that has not appeared.
+func (s *Rolling) deleted(p partSize) error {
+	target := s.target(p.Number)
+	return gone("cannot go on in %s: the part file %s is not there, nor %s; somebody has deleted it, and the checkpoint counts %d bytes that were written to it; bring it back, or go on from an older checkpoint with --restore, which writes them again",
+		s.shown, filepath.Base(Part(target)), filepath.Base(target), p.Bytes)
+}
+
+// inTheWay is that a name is taken which a part is to have.
+func (s *Rolling) inTheWay(name string) error {
+	return gone("cannot go on in %s: there is a %s that this job has not written, and a part of its results is to have that name; move it away", s.shown, name)
 }
 
 func (s *Rolling) read(from []byte) (h rollingHandover, err error) {
@@ -171,6 +208,9 @@ func (s *Rolling) read(from []byte) (h rollingHandover, err error) {
 
 // lockName is the file in the folder that keeps two runs apart.
 const lockName = ".lock"
+
+// ownNames are the names in the folder that are not those of parts.
+var ownNames = []string{lockName, ownerName, ownerName + ".new"}
 
 // Open implements connector.Sink.
 func (s *Rolling) Open(from []byte) (err error) {
@@ -225,14 +265,20 @@ func (s *Rolling) tidy() error {
 		return err
 	}
 	s.state.Next = max(s.state.Next, 1)
+	var others []string
 	for _, e := range entries {
 		m := partFile.FindStringSubmatch(e.Name())
-		if m == nil {
+		if m == nil || !e.Type().IsRegular() {
+			if !slices.Contains(ownNames, e.Name()) {
+				others = append(others, e.Name())
+			}
 			continue
 		}
 		n, _ := strconv.ParseInt(m[1]+m[2], 10, 64)
 		path, hidden := filepath.Join(s.dir, e.Name()), m[2] != ""
 		switch {
+		case !hidden && n > s.owned.Appeared && n >= s.state.Next: // that would have been noted
+			err = s.inTheWay(e.Name())
 		case n == s.state.Open.Number && hidden, n < s.state.Next && n != s.state.Open.Number && !hidden:
 		case n == s.state.Open.Number: // it was full, and appeared, after the checkpoint
 			err = os.Rename(path, Part(path))
@@ -243,6 +289,9 @@ func (s *Rolling) tidy() error {
 			return err
 		}
 	}
+	if len(others) > 0 && s.options.Logger != nil {
+		s.options.Logger.Warn("there are files in the folder of a sink that are not its own; they are left alone", "folder", s.shown, "files", len(others), "first", others[0])
+	}
 	if last := s.state.Next - 1; s.owned.Appeared > last {
 		return s.own(ownership{Owner: s.owned.Owner, Appeared: last})
 	}
@@ -252,6 +301,9 @@ func (s *Rolling) tidy() error {
 // reopen goes on with the open part.
 func (s *Rolling) reopen(p partSize) error {
 	f, err := os.OpenFile(Part(s.target(p.Number)), os.O_WRONLY|unfollowed, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.deleted(p)
+	}
 	if err != nil {
 		return &GoneError{explain(err, "cannot go on in", s.shown)}
 	}
@@ -337,18 +389,11 @@ func (s *Rolling) Commit() error {
 	if s.given == 0 {
 		return nil
 	}
-	// Noted first: a part that is neither here nor there has appeared, and was taken away.
-	last := s.state.Full[s.given-1].Number
-	if err := s.own(ownership{Owner: s.state.Owner, Appeared: last}); err != nil {
-		return explain(err, "cannot write to", s.shown)
-	}
-	for _, p := range s.state.Full[:s.given] {
-		if err := s.appear(p); err != nil {
-			return err
-		}
+	if err := s.appear(s.state.Full[:s.given]); err != nil {
+		return err
 	}
 	s.state.Full, s.given = s.state.Full[s.given:], 0
-	return syncFolder(s.dir)
+	return nil
 }
 
 // Interrupt implements connector.Sink. No call here waits for anybody.

@@ -1,7 +1,10 @@
 package file_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -261,17 +264,100 @@ func TestRollingRefuses(t *testing.T) {
 	if err := rolling(dir, clock, 4, time.Hour).Open(nil); err == nil || !strings.Contains(err.Error(), "another run is writing to it") {
 		t.Errorf("a second run: %v", err)
 	}
-	must(t, s.Write(records("full\n")))
-	lost := handOver(t, s, false)
 	s.Kill()
-	must(t, os.Remove(filepath.Join(dir, ".part-0000000001.ndjson.part")))
-	if err := rolling(dir, clock, 4, time.Hour).Recover(lost); err == nil || !strings.Contains(err.Error(), "is lost") {
-		t.Errorf("a part that is gone: %v", err)
-	}
 	for _, bad := range []string{"x", "{}", `{"version":2}`} {
 		if err := rolling(dir, clock, 4, time.Hour).Recover([]byte(bad)); err == nil {
 			t.Errorf("hand-over %q is taken", bad)
 		}
+	}
+}
+
+// TestRollingPartsThatWereDeleted: a part that has not appeared is named when somebody has deleted it, whether it is full or
+// open, and whether the job is down or runs. One that has appeared may be taken away.
+func TestRollingPartsThatWereDeleted(t *testing.T) {
+	for deleted, c := range map[string]struct {
+		bytes string
+		runs  bool
+	}{
+		".part-0000000001.ndjson.part": {"counts 5 bytes", false},
+		".part-0000000002.ndjson.part": {"counts 5 bytes", true},
+		".part-0000000003.ndjson.part": {"counts 2 bytes", false},
+	} {
+		dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+		s := rolling(dir, clock, 4, time.Hour)
+		must(t, s.Open(nil))
+		must(t, s.Write(records("full\nmore\no\n")))
+		h := handOver(t, s, false)
+		must(t, os.Remove(filepath.Join(dir, deleted)))
+		var err error
+		if c.runs {
+			err = s.Commit()
+		}
+		s.Kill()
+		for range 2 { // it stays so
+			if !c.runs {
+				s = rolling(dir, clock, 4, time.Hour)
+				if err = s.Recover(h); err == nil {
+					err = s.Open(h)
+				}
+				must(t, s.Close())
+			}
+			var gone *file.GoneError
+			if !errors.As(err, &gone) || !strings.Contains(err.Error(), deleted) || !strings.Contains(err.Error(), c.bytes) || !strings.Contains(err.Error(), "--restore") {
+				t.Errorf("%s is deleted: %v", deleted, err)
+			}
+		}
+	}
+}
+
+// TestRollingAmongOthersFiles: what is not a part of the job is left alone, and told of once for each run. A file under the
+// name of a part that is still to come ends the job, before it begins or when it comes to it.
+func TestRollingAmongOthersFiles(t *testing.T) {
+	dir, clock, said := filepath.Join(t.TempDir(), "out"), &handClock{}, &bytes.Buffer{}
+	o := file.RollingOptions{SizeBytes: 4, Interval: time.Hour, Clock: clock, Logger: slog.New(slog.NewTextHandler(said, nil))}
+	s := file.NewRolling(dir, "shown", o)
+	must(t, s.Open(nil))
+	must(t, s.Write(records("full\n")))
+	h := handOver(t, s, false)
+	must(t, s.Commit())
+	must(t, s.Close())
+	if said.Len() > 0 {
+		t.Errorf("it tells of its own files: %s", said)
+	}
+	for _, folder := range []string{"part-0000000007.ndjson", ".part-0000000002.ndjson.part.old"} {
+		must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
+	}
+	early := filepath.Join(dir, "part-0000000002.ndjson")
+	must(t, os.WriteFile(early, []byte("not ours"), 0o600))
+	inTheWay := func(err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "there is a part-0000000002.ndjson that this job has not written") {
+			t.Errorf("somebody's file has the name of the next part: %v", err)
+		}
+		if got := content(t, early); got != "not ours" {
+			t.Errorf("the file has %q now", got)
+		}
+	}
+	s = file.NewRolling(dir, "shown", o)
+	inTheWay(s.Open(h))
+	must(t, s.Close())
+	must(t, os.Rename(early, early+".away"))
+	s = file.NewRolling(dir, "shown", o)
+	must(t, s.Recover(h))
+	must(t, s.Open(h))
+	for range 3 {
+		must(t, s.Write(records("a\n")))
+		handOver(t, s, false)
+	}
+	if told := said.String(); strings.Count(told, "\n") != 1 || !strings.Contains(told, "files=3 first=.part-0000000002.ndjson.part.old") {
+		t.Errorf("it is told %q", told)
+	}
+	must(t, os.Rename(early+".away", early))
+	handOver(t, s, true)
+	inTheWay(s.Commit())
+	must(t, s.Close())
+	if names, _ := filepath.Glob(filepath.Join(dir, "*07*")); len(names) != 1 {
+		t.Error("a folder has gone")
 	}
 }
 
