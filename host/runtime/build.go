@@ -71,6 +71,7 @@ func (b *builder) checkpoints() error {
 	c := &coordinator{
 		plan: b.plan, config: config, clock: b.config.Clock, log: b.config.Log, check: j.check, merger: m, sources: j.sources,
 		stats: &j.stats.checkpoints, finish: j.finish, schedule: schedule, next: config.Recovery.Next,
+		unreadable: map[string]bool{},
 	}
 	if last := config.Recovery.Manifest; last != nil {
 		c.last, c.committed = *last, config.Recovery.Committed

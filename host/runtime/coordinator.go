@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -45,6 +46,8 @@ type coordinator struct {
 	parts     []part
 	asked     []func(error)
 	ended     bool // the sinks have all their records: a last checkpoint is wanted
+
+	unreadable map[string]bool // manifests of which that was told
 }
 
 // attempt is the checkpoint that is under way.
@@ -281,8 +284,11 @@ func (c *coordinator) tidy() {
 	if err != nil {
 		c.log.Warn("old parts of checkpoints could not be deleted", "error", err)
 	}
-	if len(garbage.Unreadable) > 0 {
-		c.log.Warn("checkpoints that cannot be read are kept", "objects", garbage.Unreadable)
+	if news := slices.DeleteFunc(garbage.Unreadable, func(name string) bool { return c.unreadable[name] }); len(news) > 0 {
+		c.log.Warn("checkpoints that cannot be read are kept", "objects", news)
+		for _, name := range news {
+			c.unreadable[name] = true
+		}
 	}
 	for _, s := range c.plan.Steps {
 		for task := range tasksOf(c.plan, s) {

@@ -1,7 +1,10 @@
 package runtime_test
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -161,5 +164,33 @@ func TestASlowDiskHoldsNobodyUp(t *testing.T) {
 	must(t, j.Run(t.Context()))
 	if completed, failed := runtime.CheckpointCounts(j); completed != 2 || failed != 0 {
 		t.Errorf("%d checkpoints were completed and %d failed, want the one that was slow and the last", completed, failed)
+	}
+}
+
+// TestUnreadableManifests: one that cannot be read is kept, and told of once in a run, however many checkpoints follow.
+func TestUnreadableManifests(t *testing.T) {
+	plan, w, said, notes := crashPlan(t), newWorld(1), &bytes.Buffer{}, int64(0)
+	var store checkpoint.Store
+	l := &life{every: 2, piece: 2}
+	l.adapt = func(c *runtime.Config) {
+		store, c.Log = c.Checkpoints.Store, slog.New(slog.NewTextHandler(said, nil))
+	}
+	l.reached = func(p runtime.Point) {
+		if p != runtime.NoteAfter {
+			return
+		}
+		if notes++; notes == 2 || notes == 4 { // of two checkpoints that are too old to be kept
+			must(t, store.Put(checkpoint.ManifestName(1, notes/2), func(w io.Writer) error {
+				_, err := io.WriteString(w, "damaged")
+				return err
+			}))
+		}
+	}
+	must(t, w.live(t, plan, l))
+	w.check(t, crashWant())
+	for _, name := range []string{checkpoint.ManifestName(1, 1), checkpoint.ManifestName(1, 2)} {
+		if told := strings.Count(said.String(), name); told != 1 || notes < 6 {
+			t.Errorf("%s is told of %d times, with %d checkpoints:\n%s", name, told, notes, said)
+		}
 	}
 }
