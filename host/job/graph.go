@@ -323,6 +323,7 @@ func (b *builder) joinSinks() {
 		b.kafkaColumns(s)
 		b.encode(s)
 		b.warnNever(s)
+		b.warnLoop(s)
 	}
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/wasmstream/wasmstream/host/stream"
@@ -197,4 +198,41 @@ func (b *builder) sinkMode(s *sinkInfo, n *node, path string) {
 	case s.kafka.Mode == ChangelogMode && s.input.Index(changeField) >= 0:
 		b.wrong(mode, path+".mode", "mode: changelog writes the kind of a change as the field %s, and the records of the sink %s have a column of that name", changeField, s.sink.Name)
 	}
+}
+
+// warnLoop tells of a sink that writes to a topic which a source before it reads, and goes
+// on reading. Kafka and Flink allow that.
+func (b *builder) warnLoop(s *sinkInfo) {
+	k := s.sink.Connector.KafkaSink
+	if k == nil || k.Topic == "" {
+		return
+	}
+	seen := map[*producer]bool{}
+	var visit func(r *ref)
+	visit = func(r *ref) {
+		p := r.from
+		if p == nil || seen[p] {
+			return
+		}
+		seen[p] = true
+		if p.source != nil && p.source.Connector.KafkaSource.readsOn(k) {
+			b.warn(s.node.get("kafka").get("topic"), s.path+".kafka.topic", "The source %s reads the topic %s as well, so what this sink puts out comes in again, without an end", p.name, k.Topic)
+		}
+		p.reads(func(r *ref) bool {
+			visit(r)
+			return true
+		})
+	}
+	for i := range s.refs {
+		visit(&s.refs[i])
+	}
+}
+
+// readsOn tells whether the source reads what the sink writes. Of clusters it is known that
+// they are one if they have an address in common.
+func (k *KafkaSource) readsOn(to *KafkaSink) bool {
+	if k == nil || k.Bounded || !slices.ContainsFunc(k.Brokers, func(address string) bool { return slices.Contains(to.Brokers, address) }) {
+		return false
+	}
+	return slices.Contains(k.Topics, to.Topic) || k.TopicPattern != nil && k.TopicPattern.MatchString(to.Topic)
 }
