@@ -29,11 +29,12 @@
 //	two copies of a job run          the newer one goes on; the older one fails, and says why:
 //	                                 TestTwoCopiesOfAJob
 //	an old copy wakes up             it takes no id back: TestAnOldCopyWakesUp
-//	an older checkpoint is gone on   OvertakenError, once its ids were used again:
-//	from unawares                    TestACheckpointThatWasOvertaken,
-//	                                 TestAnIdleCheckpointThatWasOvertaken, TestACopyTookOver;
-//	                                 of the newest never: TestTheNewestCheckpointIsNotOvertaken
-//	two copies begin at once         UsedError, when the older one begins again:
+//	an older checkpoint is gone on   OvertakenError: TestACheckpointThatWasOvertaken,
+//	from unawares                    TestAnIdleCheckpointThatWasOvertaken,
+//	                                 TestACheckpointOfResultsThatWasOvertaken, TestACopyTookOver,
+//	                                 TestACommitOfARecoveryCounts; of the newest never:
+//	                                 TestTheNewestCheckpointIsNotOvertaken
+//	two copies begin at once         UsedError, when the one that was put out begins again:
 //	                                 TestTwoCopiesThatBegin
 //	the process ends anywhere        nothing is lost or there twice: TestACrashAtEveryRequest,
 //	                                 TestACrashAtEveryRequestAtLeastOnce,

@@ -82,27 +82,22 @@ func (e *FencedError) Unwrap() error { return e.Err }
 // OvertakenError says that the checkpoint which a sink is to go on from is not the newest
 // of those that wrote with its transactional ids: more was committed since.
 type OvertakenError struct {
-	Topic string
-	ID    string // of a transaction that the checkpoint counts
-	Epoch int16  // of its producer then
-	Now   int16  // of the producer that committed another one under the id
+	Topic  string
+	Reason string // how that is told
 }
 
-// Error says how that can be told, why it may be, and what to do.
+// Error says why it may be, and what to do.
 func (e *OvertakenError) Error() string {
-	return fmt.Sprintf("topic %s: results were committed after this checkpoint, and would be put out again: it knows of the transactional id %s up to the producer epoch %d, and a transaction of epoch %d has been committed since; the folder of checkpoints is an old copy, or its newest is damaged, or another copy of the job went on from it, or another job has the same transactional-id-prefix; bring the newest checkpoints back, or, if the results are to be put out again, go on from these with --restore",
-		e.Topic, e.ID, e.Epoch, e.Now)
+	return fmt.Sprintf("topic %s: results were committed after this checkpoint, and would be put out again: %s; the folder of checkpoints is an old copy, or its newest is damaged, or another copy of the job went on from it, or another job has the same transactional-id-prefix; bring the newest checkpoints back, or, if the results are to be put out again, go on from these with --restore",
+		e.Topic, e.Reason)
 }
 
 // UsedError says that results were committed under a transactional prefix by others than
 // the job that begins with it.
-type UsedError struct {
-	Topic, Prefix string
-	ID            string // of a transaction that was committed
-}
+type UsedError struct{ Topic, Prefix string }
 
 // Error says why that may be, and what to do.
 func (e *UsedError) Error() string {
-	return fmt.Sprintf("topic %s: this job has no checkpoint yet, and results were committed under its transactional-id-prefix %s (by the transaction %s), which it would put out again: a second copy of the job was begun at the same time, or another job has the same prefix; go on where the checkpoints of that one are, or, if the results are to be put out again, in a topic that is new, --lineage NAME gives this run a prefix and checkpoints of its own",
-		e.Topic, e.Prefix, e.ID)
+	return fmt.Sprintf("topic %s: this job has no checkpoint yet, and results were committed under its transactional-id-prefix %s, which it would put out again: a second copy of the job was begun at the same time, or another job has the same prefix; go on where the checkpoints of that one are, or, if the results are to be put out again, in a topic that is new, --lineage NAME gives this run a prefix and checkpoints of its own",
+		e.Topic, e.Prefix)
 }

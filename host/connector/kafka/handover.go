@@ -7,75 +7,80 @@ import (
 	"strings"
 )
 
-// pending is a transaction that was handed over and may not be committed, or what else a
-// checkpoint knows of an id.
+// pending is a transaction that was handed over and may not be committed.
 type pending struct {
 	id       string
 	producer int64 // the producer id, of 63 bits
 	epoch    int16
 	version  int16 // the cluster's transaction.version when it was written
 	records  int64
-	standing standing
 }
 
-// standing is what a line of a hand-over says of an id, and its first word.
-type standing string
+// handedOver is what a checkpoint keeps of a sink.
+type handedOver struct {
+	list    []pending
+	counter string // the id that commits are counted with
+	commits int64  // with results, those of the list included; uncounted if it is not known
+}
 
-const (
-	handedOver  standing = ""           // the transaction is to be committed
-	wasLast     standing = "committed " // it has been, and is the last that was
-	takenByThen standing = "taken "     // nothing was committed since a producer of this epoch took the id
-)
+// uncounted are the commits of a hand-over of an earlier version, or of brokers that keep no
+// number.
+const uncounted = -1
 
-// handoverHead begins a hand-over: what it is, and the version of its form. Of version 1
-// are those without standings, which earlier versions of this sink wrote.
+// handoverHead begins a hand-over: what it is, and the version of its form. One of version 1
+// does not count commits.
 const (
 	handoverHead  = "kafka-transactions 2"
 	handoverHead1 = "kafka-transactions 1"
+	commitsWords  = " commits counted with "
 )
 
-// encode writes transactions as lines of text, so that a checkpoint can be read by
-// people; nothing if there are none.
-func encode(list []pending) []byte {
-	if len(list) == 0 {
-		return nil
-	}
+// encode writes a hand-over as lines of text, so that a checkpoint can be read by people.
+func (h handedOver) encode() []byte {
 	var b bytes.Buffer
-	b.WriteString(handoverHead + "\n")
-	for _, p := range list {
-		fmt.Fprintf(&b, "%s%d %d %d %d %s\n", p.standing, p.producer, p.epoch, p.version, p.records, p.id)
+	if h.commits == uncounted {
+		b.WriteString(handoverHead1 + "\n")
+	} else {
+		fmt.Fprintf(&b, "%s\n%d%s%s\n", handoverHead, h.commits, commitsWords, h.counter)
+	}
+	for _, p := range h.list {
+		fmt.Fprintf(&b, "%d %d %d %d %s\n", p.producer, p.epoch, p.version, p.records, p.id)
 	}
 	return b.Bytes()
 }
 
-func decode(handover []byte) ([]pending, error) {
+func decode(handover []byte) (h handedOver, err error) {
+	h.commits = uncounted
 	if len(handover) == 0 {
-		return nil, nil
+		return h, nil
 	}
 	head, rest, _ := strings.Cut(string(handover), "\n")
-	if head != handoverHead && head != handoverHead1 {
-		return nil, fmt.Errorf("the hand-over in the checkpoint is not one of this kafka sink: it begins with %.40q, not %q", head, handoverHead)
+	switch head {
+	case handoverHead1:
+	case handoverHead:
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		count, counter, _ := strings.Cut(line, commitsWords)
+		h.counter = counter
+		if h.commits, err = strconv.ParseInt(count, 10, 64); counter == "" || err != nil || h.commits < 0 {
+			return h, fmt.Errorf("the hand-over in the checkpoint is damaged: %.80q", line)
+		}
+	default:
+		return h, fmt.Errorf("the hand-over in the checkpoint is not one of this kafka sink: it begins with %.40q, not %q", head, handoverHead)
 	}
-	var list []pending
 	for line := range strings.Lines(rest) {
 		p, err := decodeLine(line)
 		if err != nil {
-			return nil, err
+			return h, err
 		}
-		list = append(list, p)
+		h.list = append(h.list, p)
 	}
-	return list, nil
+	return h, nil
 }
 
 func decodeLine(line string) (p pending, err error) {
 	var numbers [4]int64
 	rest, whole := strings.CutSuffix(line, "\n")
-	for _, word := range []standing{wasLast, takenByThen} {
-		var has bool
-		if rest, has = strings.CutPrefix(rest, string(word)); has {
-			p.standing = word
-		}
-	}
 	for i := range numbers {
 		var number string
 		number, rest, _ = strings.Cut(rest, " ")
@@ -88,5 +93,5 @@ func decodeLine(line string) (p pending, err error) {
 	if !whole || rest == "" {
 		return p, fmt.Errorf("the hand-over in the checkpoint is damaged: %.80q", line)
 	}
-	return pending{rest, numbers[0], int16(numbers[1]), int16(numbers[2]), numbers[3], p.standing}, nil
+	return pending{rest, numbers[0], int16(numbers[1]), int16(numbers[2]), numbers[3]}, nil
 }

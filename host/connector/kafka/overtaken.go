@@ -3,16 +3,138 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
-	"slices"
 	"strings"
+	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
+// A sink that goes on from a checkpoint wants to know that it is the newest: that nobody
+// has committed results since. What brokers know of a transactional id they forget when a
+// run takes it again, which each run does that begins, whatever it comes to. So the commits
+// with results are counted, and how many there were is left with an id that is used for
+// nothing else. Told as a sequence:
+//
+//	A hand-over has the number of all commits with results, its own included, so that one
+//	which hands nothing over has the number of the one before.
+//
+//	Once its checkpoint is durable and its transactions are committed, the number is left
+//	with the brokers. So they never have a greater one than the newest checkpoint,
+//	however often runs begin and end behind it and wherever they are killed; and a crash
+//	before that has Recover leave it. A copy of the job that was put out, and wakes up,
+//	commits nothing and leaves nothing.
+//
+//	The brokers have a greater number: there were commits since. They have any, and the
+//	job has no checkpoint: others have committed under its prefix.
+//
+// A number is left as what the brokers keep of an id and give back: its transaction
+// timeout, in ms. An id has others of those, its epoch and its state, but these change
+// with each request, and to leave a number must do no harm when it is done twice. Brokers
+// bound timeouts, so it is the number modulo commitsKept.
+const (
+	commitsKept = 50_000
+	// commitsBehind is how many the brokers may be behind: one, and some more for requests
+	// of a run that has ended which come late.
+	commitsBehind = 10
+	// keptEnough are the numbers of a run of which it is looked at whether they are kept.
+	keptEnough = 2
+)
+
+// counter is the id that commits are counted with: PREFIX/commits/TASK. taskOf does not take it for one of a
+// transaction.
+func (s *Sink) counter() string {
+	return fmt.Sprintf("%s/commits/%d", s.options.TransactionalIDPrefix, s.options.Task)
+}
+
+// decode reads a hand-over. One that counts for another prefix, or for another task, has no
+// number that says anything here.
+func (s *Sink) decode(handover []byte) (handedOver, error) {
+	h, err := decode(handover)
+	if h.counter != s.counter() {
+		h.commits = uncounted
+	}
+	return h, err
+}
+
+// count leaves the number of commits with the brokers. That they keep it is looked at
+// until they have been seen to keep another one than the first: not all that speak Kafka's
+// protocol do. With those that do not, hand-overs have no number.
+func (s *Sink) count(commits int64) error {
+	if commits == uncounted {
+		return nil
+	}
+	_, err := s.control.fence(s.ctx, s.counter(), time.Duration(1+commits%commitsKept)*time.Millisecond)
+	if err != nil || s.kept >= keptEnough {
+		return s.uncountable(err)
+	}
+	d, known, err := s.control.describe(s.ctx, s.counter())
+	switch {
+	case err != nil || !known:
+		return s.uncountable(err)
+	case int64(d.TimeoutMillis) != 1+commits%commitsKept:
+		return s.uncountable(kerr.InvalidTransactionTimeout)
+	}
+	s.kept++
+	return nil
+}
+
+// uncountable tells of brokers that keep no number, and are written to all the same.
+func (s *Sink) uncountable(err error) error {
+	if !errors.Is(err, kerr.InvalidTransactionTimeout) && !errors.Is(err, kerr.TransactionalIDAuthorizationFailed) {
+		return err
+	}
+	s.commits = uncounted
+	s.told.warn("whether a checkpoint is the newest cannot be told: the brokers do not let commits be counted, for which the transactional id must be allowed, transaction.max.timeout.ms be at least 50 s, and the timeout that an id is taken with be kept",
+		"topic", s.options.Topic, "transactional_id", s.counter(), "error", err)
+	return nil
+}
+
+// beyond returns how many commits the brokers have counted beyond a hand-over, and if that
+// has no number, how many at all. Unless it is meant to go back, there must be none beyond
+// it. They may not know: there was none for days, or they are older than 3.0.
+func (s *Sink) beyond(ctx context.Context, h handedOver) (commits int64, known bool, err error) {
+	d, known, err := s.control.describe(ctx, s.counter())
+	if err != nil || !known {
+		return 0, false, s.uncountable(err)
+	}
+	commits = (int64(d.TimeoutMillis) - 1 + commitsKept - max(h.commits, 0)%commitsKept) % commitsKept
+	if commits >= commitsKept-commitsBehind {
+		commits = 0
+	}
+	if commits > 0 && h.commits != uncounted && !s.options.GoesBack {
+		err = &OvertakenError{Topic: s.options.Topic, Reason: fmt.Sprintf("it has %d commits with results of transactions %s/…, and there have been %d more", h.commits, s.options.TransactionalIDPrefix, commits)}
+	}
+	return commits, true, err
+}
+
+// checkOvertaken wants a hand-over to be the newest, and goes on counting from it.
+func (s *Sink) checkOvertaken(ctx context.Context, h handedOver) error {
+	beyond, known, err := s.beyond(ctx, h)
+	switch {
+	case err != nil:
+		return err
+	case known && s.options.Begins:
+		return &UsedError{Topic: s.options.Topic, Prefix: s.options.TransactionalIDPrefix}
+	}
+	s.commits = max(h.commits, 0) + beyond
+	for _, p := range h.list {
+		if !strings.HasPrefix(p.id, s.options.TransactionalIDPrefix+"/") || s.options.GoesBack {
+			continue
+		}
+		if now, so, err := s.control.overtaken(ctx, p); err != nil {
+			return err
+		} else if so {
+			return s.usedAgain(p, now)
+		}
+	}
+	return nil
+}
+
 // overtaken says whether something was committed under a transaction's id after it, and
-// by the producer of which epoch. A sink that goes on from a checkpoint asks so of all
-// that it knows of ids. Told as a sequence, it is never said of the newest:
+// by the producer of which epoch. A sink that goes on from a checkpoint asks so of the
+// transactions that it counts. Told as a sequence, it is never said of the newest:
 //
 //	A transaction is committed only when a checkpoint that counts it is durable. So
 //	what is newer than the newest checkpoint was never committed: it is open, the
@@ -24,119 +146,53 @@ import (
 //	id, of a later run or of a later end, has a greater one, or another number when
 //	epochs have run out.
 //
-//	Of an id that a run took, and committed nothing with, any commit by who took it or
-//	by a later producer is later than the checkpoint.
-//
-// It is not always told of an older one. With transaction version 1 an epoch lasts as long
-// as a run, so an id that the checkpoint has a commit of tells nothing before another run
-// has committed with it. And when a run has taken an id since, that has wiped out what was
-// there, for good: a producer's epoch rises as well with runs that come to nothing, as
-// often as they are started, and what partitions keep of it is the same of records that
-// were given up.
+// It is not always told of an older one: not before its id is used again (R), and with
+// transaction version 1, where an epoch lasts as long as a run, not before another run has
+// committed with it. When a run has taken the id since, that has wiped out what was there.
 func (t *transactions) overtaken(ctx context.Context, p pending) (now int16, so bool, err error) {
 	if err := t.learn(ctx); err != nil {
 		return 0, false, err
 	}
 	d, known, err := t.describe(ctx, p.id)
-	if err != nil || !known || !hasCommit(d) {
+	if err != nil || !known || d.State != "CompleteCommit" && d.State != "PrepareCommit" {
 		return 0, false, err
 	}
 	own := p.epoch
-	switch {
-	case p.standing == takenByThen:
-		own--
-	case max(p.version, t.version) >= versionTV2:
+	if max(p.version, t.version) >= versionTV2 {
 		own++
 	}
 	if d.ProducerID != p.producer {
-		return d.ProducerEpoch, p.standing == takenByThen || p.epoch < epochsNearTheirEnd, nil
+		return d.ProducerEpoch, p.epoch < epochsNearTheirEnd, nil
 	}
 	return d.ProducerEpoch, d.ProducerEpoch > own, nil
-}
-
-// hasCommit says whether the last transaction of an id was committed, or is being.
-func hasCommit(d kadm.DescribedTransaction) bool {
-	return d.State == "CompleteCommit" || d.State == "PrepareCommit"
 }
 
 // epochsNearTheirEnd: from here on the end of a transaction may bring another producer.
 const epochsNearTheirEnd = math.MaxInt16 - 2
 
-// known is what a checkpoint should know of the ids that it hands nothing over of.
-func (s *Sink) known() (list []pending) {
-	for _, p := range s.pool {
-		switch {
-		case slices.Contains(s.pending, p):
-		case p.state.id != "":
-			p.state.standing = wasLast
-			list = append(list, p.state)
-		case p.holder != nobody:
-			list = append(list, pending{p.id, p.holder.producer, p.holder.epoch, s.control.version, 0, takenByThen})
-		}
-	}
-	return list
-}
-
-// checkOvertaken wants a hand-over to be the latest of its ids, and of a job that begins
-// that there is none: nothing of it can have been committed before its first checkpoint.
-// Ids of another prefix say nothing: the sink does not use them.
-func (s *Sink) checkOvertaken(ctx context.Context, list []pending) error {
-	prefix := s.options.TransactionalIDPrefix
-	if s.options.GoesBack {
-		return nil
-	}
-	if s.options.Begins {
-		return s.checkUsed(ctx)
-	}
-	for _, p := range list {
-		if !strings.HasPrefix(p.id, prefix+"/") {
-			continue
-		}
-		if now, so, err := s.control.overtaken(ctx, p); err != nil {
+// recommit commits a transaction that a hand-over counts. One whose id was used again, or
+// that had commits after it, has been: it rests until then (R).
+func (s *Sink) recommit(p pending, later bool) error {
+	if !later {
+		_, err := s.control.commit(s.ctx, p)
+		var lost *LostError
+		if !errors.As(err, &lost) {
 			return err
-		} else if so {
-			return &OvertakenError{Topic: s.options.Topic, ID: p.id, Epoch: p.epoch, Now: now}
+		}
+		now, so, told := s.control.overtaken(s.ctx, p)
+		if told != nil || !so {
+			return err
+		}
+		if !s.options.GoesBack {
+			return s.usedAgain(p, now)
 		}
 	}
+	s.log.Warn("a transaction of the checkpoint was committed before, unless another job has the same transactional-id-prefix: others followed",
+		"topic", s.options.Topic, "transaction", p.id, "records", p.records)
 	return nil
 }
 
-// checkUsed wants no transaction of the prefix to be committed.
-func (s *Sink) checkUsed(ctx context.Context) error {
-	prefix := s.options.TransactionalIDPrefix
-	ids, err := s.control.list(ctx, prefix)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if _, ours := taskOf(id, prefix); !ours {
-			continue
-		}
-		if d, known, err := s.control.describe(ctx, id); err != nil {
-			return err
-		} else if known && hasCommit(d) {
-			return &UsedError{Topic: s.options.Topic, Prefix: prefix, ID: id}
-		}
-	}
-	return nil
-}
-
-// recommit commits a transaction that a hand-over counts. One whose id was used again has
-// been: it rests until then (R).
-func (s *Sink) recommit(p pending) error {
-	_, err := s.control.commit(s.ctx, p)
-	var lost *LostError
-	if !errors.As(err, &lost) {
-		return err
-	}
-	now, so, told := s.control.overtaken(s.ctx, p)
-	switch {
-	case told != nil || !so:
-		return err
-	case s.options.GoesBack:
-		s.log.Warn("a transaction of the checkpoint has had its id used again: it was committed before, unless another job has the same transactional-id-prefix",
-			"topic", s.options.Topic, "transaction", p.id, "records", p.records)
-		return nil
-	}
-	return &OvertakenError{Topic: s.options.Topic, ID: p.id, Epoch: p.epoch, Now: now}
+// usedAgain is that the id of a transaction was, after the checkpoint that has it.
+func (s *Sink) usedAgain(p pending, now int16) error {
+	return &OvertakenError{Topic: s.options.Topic, Reason: fmt.Sprintf("its transaction %s was of the producer epoch %d, and one of epoch %d has been committed since", p.id, p.epoch, now)}
 }

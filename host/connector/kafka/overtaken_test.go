@@ -15,7 +15,7 @@ import (
 func wantOvertaken(t *testing.T, topic string, err error) {
 	t.Helper()
 	var of *kafka.OvertakenError
-	if !errors.As(err, &of) || of.Topic != topic || of.Now <= of.Epoch || !strings.HasPrefix(of.ID, topic+"/0/") {
+	if !errors.As(err, &of) || of.Topic != topic || !strings.Contains(of.Reason, topic+"/") {
 		t.Fatalf("%v, want to be told that %s has later results", err, topic)
 	}
 }
@@ -53,7 +53,7 @@ func TestACheckpointThatWasOvertaken(t *testing.T) {
 		meant, said := b.exactly(topic), &bytes.Buffer{}
 		meant.GoesBack, meant.Logger = true, slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		s = openSink(t, meant, stale)
-		if !strings.Contains(said.String(), "it was committed before") || !strings.Contains(said.String(), "records=1") {
+		if !strings.Contains(said.String(), "was committed before") || !strings.Contains(said.String(), "records=1") {
 			t.Errorf("nothing is said of a commit that was not made: %s", said)
 		}
 		again(t, s, "again")

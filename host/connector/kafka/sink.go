@@ -56,6 +56,8 @@ type Sink struct {
 	pending []*producer // handed over, oldest first
 	resting []*producer // committed after the newest checkpoint, or not at their end in the topic (R)
 	blind   bool        // the brokers do not say what is open in the topic
+	commits int64       // with results, of this run and those that it goes on from; or uncounted
+	kept    int         // numbers of them that the brokers were seen to keep
 	final   bool        // the last hand-over was
 	ended   bool
 
@@ -115,17 +117,23 @@ func NewSink(options SinkOptions) (*Sink, error) {
 
 // Recover implements connector.Sink.
 func (s *Sink) Recover(handover []byte) error {
-	list, err := decode(handover)
-	if err != nil {
+	h, err := s.decode(handover)
+	if err != nil || len(h.list) == 0 {
 		return err
 	}
-	var errs []error // what can be committed is, whatever else is lost
-	for _, p := range list {
-		if p.standing == handedOver {
-			errs = append(errs, s.recommit(p))
-		}
+	beyond, _, err := s.beyond(s.ctx, h)
+	if err != nil {
+		return s.explainEnd(err)
 	}
-	return s.explainEnd(errors.Join(errs...))
+	later := beyond > 0 && h.commits != uncounted
+	var errs []error // what can be committed is, whatever else is lost
+	for _, p := range h.list {
+		errs = append(errs, s.recommit(p, later))
+	}
+	if err := errors.Join(errs...); err != nil || later {
+		return s.explainEnd(err)
+	}
+	return s.explainEnd(s.count(h.commits))
 }
 
 // explainEnd says that a call ended because of Interrupt, if it did.
@@ -140,14 +148,14 @@ func (s *Sink) explainEnd(err error) error {
 // newest: what it counts has been committed, and all else under this sink's ids is
 // given up.
 func (s *Sink) Open(handover []byte) error {
-	list, err := decode(handover)
+	h, err := s.decode(handover)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.connectTimeout())
 	defer cancel()
 	if err = s.findTopic(ctx); err == nil && s.options.Delivery == ExactlyOnce {
-		if err = s.checkOvertaken(ctx, list); err == nil {
+		if err = s.checkOvertaken(ctx, h); err == nil {
 			err = s.takeIDs(ctx)
 		}
 	}
@@ -409,11 +417,14 @@ func (s *Sink) Handover(final bool) ([]byte, error) {
 		s.pending = append(s.pending, p)
 		s.current = nil
 	}
-	var list []pending
+	h := handedOver{counter: s.counter(), commits: s.commits}
 	for _, p := range s.pending {
-		list = append(list, p.state)
+		h.list = append(h.list, p.state)
 	}
-	return encode(append(list, s.known()...)), nil
+	if len(h.list) > 0 && h.commits != uncounted {
+		h.commits++
+	}
+	return h.encode(), nil
 }
 
 // flush waits until all records are sent, and says whether all were taken: the client
@@ -442,7 +453,7 @@ func (s *Sink) seal(p *producer) error {
 		return fmt.Errorf("topic %s: transaction %s was begun by producer %d of epoch %d, and is written by %d of epoch %d: the first of its records were given up",
 			s.options.Topic, p.id, p.writer.producer, p.writer.epoch, producer, epoch)
 	}
-	p.state = pending{p.id, producer, epoch, s.control.version, p.records, handedOver}
+	p.state = pending{p.id, producer, epoch, s.control.version, p.records}
 	return nil
 }
 
@@ -452,12 +463,19 @@ func (s *Sink) Commit() error {
 		return errInterrupted
 	}
 	rested := len(s.resting) // a later checkpoint than the one that committed them is durable (R)
+	some := len(s.pending) > 0
 	for len(s.pending) > 0 {
 		if err := s.commit(s.pending[0]); err != nil {
 			return s.explainEnd(err)
 		}
 		s.resting = append(s.resting, s.pending[0])
 		s.pending = s.pending[1:]
+	}
+	if some && s.commits != uncounted {
+		s.commits++
+		if err := s.count(s.commits); err != nil {
+			return s.explainEnd(err)
+		}
 	}
 	if err := s.free(rested); err != nil {
 		return s.explainEnd(err)
@@ -552,7 +570,7 @@ func (s *Sink) Abort() error {
 		producer, epoch, err := p.client.ProducerID(ctx)
 		p.drop()
 		if err == nil { // else the broker gave it up, or the next Open does
-			errs = append(errs, s.giveUp(ctx, pending{p.id, producer, epoch, s.control.version, p.records, handedOver}))
+			errs = append(errs, s.giveUp(ctx, pending{p.id, producer, epoch, s.control.version, p.records}))
 		}
 	}
 	return errors.Join(append(errs, s.Close())...)

@@ -406,7 +406,7 @@ func TestAnUnknownTransactionIsLost(t *testing.T) {
 func TestADamagedHandover(t *testing.T) {
 	b := realKafka(t)
 	s := newSink(t, b.exactly(b.topic(t, 1)))
-	for _, h := range []string{"x", "kafka-transactions 3\n", "kafka-transactions 2\ntaken 1 2 3\n", "kafka-transactions 1\n1 2 3\n", "kafka-transactions 1\n1 2 2 3 id", "kafka-transactions 1\n1 99999 2 3 id\n"} {
+	for _, h := range []string{"x", "kafka-transactions 3\n", "kafka-transactions 2\n", "kafka-transactions 2\n-1 commits counted with x\n", "kafka-transactions 2\n5 of x\n", "kafka-transactions 1\n1 2 3\n", "kafka-transactions 1\n1 2 2 3 id", "kafka-transactions 1\n1 99999 2 3 id\n"} {
 		if err := s.Recover([]byte(h)); err == nil || !strings.Contains(err.Error(), "hand-over") {
 			t.Errorf("%q: %v", h, err)
 		}
