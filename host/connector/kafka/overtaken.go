@@ -104,7 +104,7 @@ func (s *Sink) beyond(ctx context.Context, h handedOver) (commits int64, known b
 		commits = 0
 	}
 	if commits > 0 && h.commits != uncounted && !s.options.GoesBack {
-		err = &OvertakenError{Topic: s.options.Topic, Reason: fmt.Sprintf("it has %d commits with results of transactions %s/…, and there have been %d more", h.commits, s.options.TransactionalIDPrefix, commits)}
+		err = &OvertakenError{Topic: s.options.Topic, Reason: fmt.Sprintf("of the commits with results under %s/… it has %d, and there have been %d more", s.options.TransactionalIDPrefix, h.commits, commits)}
 	}
 	return commits, true, err
 }
