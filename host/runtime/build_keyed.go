@@ -101,7 +101,7 @@ func (b *builder) condensed(s *job.Step, n *node, o *windowOperator) (contents, 
 			o.panes.fn, o.panes.restored = agg, b.manifest() != nil
 		}
 	} else {
-		list, err := b.listOf(o, &w.Options, &w.Functions, recomputed{agg}, s.Input)
+		list, err := b.listOf(o, &w.Options, &w.Functions, o.recomputedOf(agg), s.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -240,9 +240,6 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 		function:      f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		backend: o.backend, cell: cell, variable: !f.Accumulator.IsFixedWidth(), out: o.out, results: r, faults: o.faults, stamp: 1,
 		originals: o.faults.originals(s.Input),
-	}
-	if g.originals != nil {
-		g.originals.scratch = cell == accumulatorCell
 	}
 	var err error
 	g.caller, err = b.caller(f, g)

@@ -36,7 +36,8 @@ steps:
   kept: {from: in, key-by: [k], process: {wasm: p.running}, on-fault: dead-letter}
   lists: {from: good, key-by: [k], window: {tumbling: {size: 1m}}, apply: {wasm: p.strict}, on-fault: dead-letter}
   evicts: {from: good, key-by: {wasm: r.by-user}, window: {tumbling: {size: 1m}, evictor: {wasm: p.newest, with: {size: 9}}}, aggregate: {n: count}, on-fault: dead-letter}
-  all: {from: [ends.failed, both.failed, sums.failed, last.failed, pairs.failed, twice.failed, kept.failed, lists.failed, evicts.failed]}
+  again: {from: good, key-by: [k], window: {tumbling: {size: 1m}, evictor: {count: 9}}, aggregate: {wasm: p.sum}, on-fault: dead-letter}
+  all: {from: [ends.failed, both.failed, sums.failed, last.failed, pairs.failed, twice.failed, kept.failed, lists.failed, evicts.failed, again.failed]}
 sinks:
   e: {from: ends, file: {path: e, format: json}}
   b: {from: both, file: {path: b, format: json}}
@@ -47,6 +48,7 @@ sinks:
   k: {from: kept, file: {path: k, format: json}}
   i: {from: lists, file: {path: i, format: json}}
   v: {from: evicts, file: {path: v, format: json}}
+  a: {from: again, file: {path: a, format: json}}
   failed: {from: all, file: {path: f, format: json}}
 `
 
@@ -82,7 +84,7 @@ func TestDeadLetters(t *testing.T) {
 			want := []string{
 				letter("at-end", `k "a"`, position), letter("both", `k "a"`, position), letter("sum", `k "a"`, far), letter("last", `key user "ann"`, far),
 				fmt.Sprintf("u.map |  | %s | %s | bad-answer: op 0, on-record, was answered by emit twice | %q | ", position, shown, original),
-				letter("running", `k "a"`, position), inWindow("strict", `k "a"`), inWindow("newest", `key user "ann"`),
+				letter("running", `k "a"`, position), inWindow("strict", `k "a"`), inWindow("newest", `key user "ann"`), inWindow("sum", `k "a"`),
 			}
 			for _, right := range []string{"1 one", "2 two", "13 no", "3 last"} {
 				n, more, _ := strings.Cut(right, " ")

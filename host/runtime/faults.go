@@ -23,12 +23,18 @@ type faults struct {
 	rate   faultRate
 	tell   func(error) // of one that is left out
 
-	computed int           // columns at the end of a record that are no part of it: the key that a function made
-	origin   stream.Origin // of the record at hand, if it is put out when it fails
-	original []byte        // that it was made of
-	row      int32         // of the record at hand in its batch, from 1
+	computed int // columns at the end of a record that are no part of it: the key that a function made
+	atHand
+	told map[int32]struct{}           // rows that functions failed on
+	lost func(number int, x *failure) // a record of a list was failed on, see recomputed
+}
 
-	told map[int32]struct{} // rows that functions failed on
+// atHand is the record that functions are asked about.
+type atHand struct {
+	row      int32         // in its batch, from 1; in the lists of recomputed, from -1 down
+	origin   stream.Origin // if it is put out when it fails
+	place    []byte        // the same of a record of a list
+	original []byte        // that it was made of
 }
 
 // failure is a record that a function failed on.
@@ -48,7 +54,7 @@ type failure struct {
 	asked    int64  // ops of the function so far; 0: it is not known
 	costly   int64  // rebuilds for it that count like faults
 	note     string // what is to be added to the message
-	row      int32  // of a record of the present batch, from 1; 0: it is none
+	row      int32  // as the record at hand has it; 0: it is no record
 	err      error
 }
 
@@ -126,6 +132,11 @@ func (f *faults) came(b *stream.Batch, n int) {
 	}
 }
 
+// cameOfList says that a record of a list is at hand, by its number.
+func (f *faults) cameOfList(number int, e listedRow) {
+	f.atHand = atHand{row: -1 - int32(number), place: e.place}
+}
+
 // fail fails the job, whatever the policy is.
 func (f *faults) fail(x *failure) error {
 	if x.function == nil {
@@ -147,6 +158,9 @@ func (f *faults) take(x *failure) error {
 	if f.rate.fault(1 + x.costly) {
 		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
+	if x.row < 0 {
+		f.lost(int(-1-x.row), x)
+	}
 	if !f.first(x.row) {
 		return nil
 	}
@@ -163,8 +177,8 @@ func (f *faults) take(x *failure) error {
 // another one of the step, or the same for another window, may have before. A record is left
 // out once. For the share of faults each counts.
 func (f *faults) first(row int32) bool {
-	if row == 0 {
-		return true
+	if row <= 0 {
+		return true // a record of a list leaves it
 	}
 	if _, known := f.told[row]; known {
 		return false

@@ -38,7 +38,7 @@ type guest struct {
 	groupOf   []slotStamp        // by ref
 	stamp     uint32             // of the present groups
 	times     []stream.EventTime // of the records, by op
-	rows      []int32            // of the records in the batch, by op, see failure; empty where the job fails by a fault
+	rows      []int32            // of the records, by op, see failure; empty where the job fails by a fault
 	windows   []window.Window    // of the ops that are results
 	taken     int                // of windows
 	marks     []pendingMark      // what waits behind ops
@@ -95,17 +95,12 @@ func (g *guest) group(r state.Ref, created bool) uint32 {
 	return s.slot
 }
 
-// note notes of an op that is added which record it is about. One of a list is none of
-// the batch.
+// note notes of an op that is added which record it is about.
 func (g *guest) note(t stream.EventTime, row int32) {
 	g.times = append(g.times, t)
-	if g.faults.policy == job.Fail {
-		return
+	if g.faults.policy != job.Fail {
+		g.rows = append(g.rows, row)
 	}
-	if g.cell == accumulatorCell {
-		row = 0
-	}
-	g.rows = append(g.rows, row)
 }
 
 func (g *guest) create(r state.Ref) error {

@@ -121,11 +121,7 @@ func (g *reducer) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 	if g.originals != nil {
 		g.originals.keep(g.caller.Len(), left, row)
 	}
-	record := g.faults.row
-	if g.cell == accumulatorCell {
-		record = 0 // it is from a list
-	}
-	g.reduce(r, g.caller.Row(g.input, row), t, record)
+	g.reduce(r, g.caller.Row(g.input, row), t, g.faults.row)
 	return g.completeIfDue()
 }
 

@@ -47,7 +47,7 @@ func (f *windowFunction) fire(r state.Ref, w window.Window, rows []listedRow) er
 	for _, e := range rows {
 		f.caller.Element(guests.Element{Time: int64(e.time), Row: f.inputs.element(f.caller, e), Input: uint32(e.side)})
 	}
-	f.fires(len(f.times), r, rows)
+	f.fires(len(f.times), r, w, rows)
 	f.ask(key, group, guests.NoRow(), w)
 	return f.err
 }
@@ -132,7 +132,7 @@ func (f *windowFunction) perform() {
 	f.flush()
 	f.sweep(ops)
 	f.keys = f.keys[:0]
-	f.firings.reset()
+	f.settled()
 	clear(f.groups)
 	clear(f.inFrame)
 	clear(f.over)
@@ -143,14 +143,17 @@ func (f *windowFunction) perform() {
 // asked behind each: whether a window goes on is known by the next one. From here to fire
 // the list at r is in use, and nothing may be performed: that changes lists.
 func (f *windowFunction) ready(r state.Ref, w window.Window) error {
+	if f.takeOut == nil {
+		return f.err
+	}
 	f.performIfDue()
 	f.makeWay(f.backend.Key(r), w)
-	return f.settle(r)
+	return f.settleList(r)
 }
 
-// settle has it asked about what waits of the records at r.
-func (f *windowFunction) settle(r state.Ref) error {
-	if _, waits := f.waiting[r]; waits {
+// settleList implements listFunction.
+func (f *windowFunction) settleList(r state.Ref) error {
+	if f.waits(r) {
 		f.perform()
 	}
 	return f.err
@@ -251,7 +254,7 @@ func (f *windowFunction) failureIn(i, n int, err error) failure {
 // Fault implements guests.Role. A list of which no single record is to blame stays in the
 // window; if that has ended with its firing, all of them are left out.
 func (f *windowFunction) Fault(i int, err error) error {
-	if l := f.firing(i); l != nil && (l.ended || f.atOnce) {
+	if l := f.firing(i); l != nil && l.ended {
 		f.pass(i)
 		err = f.failedOnAll(i, l, err)
 	} else {
@@ -281,9 +284,8 @@ func (f *windowFunction) failedOnAll(i int, l *firing, err error) error {
 	return nil
 }
 
-// Done takes the states of a window that is over, and the records that it failed on.
+// Done takes the states of a window that is over.
 func (f *windowFunction) Done(i int) error {
-	f.settled(i)
 	if f.cleared < len(f.clears) && f.clears[f.cleared] == i {
 		f.clear(f.opRefs[f.cleared])
 		f.cleared++
@@ -333,8 +335,8 @@ func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
 		ctx.Key = p.caller.WholeRow(p.buf)
 	}
 	if p.faults.out != nil {
-		p.originals[left].keep(p.caller.Len(), left, l)
-		p.originals[right].keep(p.caller.Len(), right, r)
+		p.originals[left].keepListed(p.caller.Len(), listedRow{row: l, side: left})
+		p.originals[right].keepListed(p.caller.Len(), listedRow{row: r, side: right})
 	}
 	row := p.inputs.row(p.caller, left, l)
 	ctx.Second = p.inputs.row(p.caller, right, r)
