@@ -168,7 +168,7 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 }
 
 // TestUndecodable: what a source cannot decode is put out as it was read, a line without its
-// end, a message with all its bytes; what it could not read is NULL.
+// end, a message with all its bytes; what it could not read, or what is empty, is NULL.
 func TestUndecodable(t *testing.T) {
 	const text = `
 version: 1
@@ -183,8 +183,9 @@ sinks:
 		want := []string{`"{\"n\":}"`, `"{]\r"`, "null"}
 		chunk := linesChunk("{\"n\":}\r\n{\"n\":1}\n{]\r\r\n")
 		if splits {
-			want = []string{`"{\"n\":}\r\n"`, `"{]\r\r\n"`, "null"}
-			chunk.Split, chunk.Offsets = "in-0", []int64{0, 1, 2}
+			want = []string{`"{\"n\":}\r\n"`, `"{]\r\r\n"`, "null", "null"}
+			chunk.Split, chunk.Offsets = "in-0", []int64{0, 1, 2, 3}
+			chunk.Ends = append(chunk.Ends, uint32(len(chunk.Data)))
 		}
 		chunk.Fault = errors.New("too long")
 		sinks := map[string]*recordsSink{}

@@ -43,7 +43,7 @@ type failure struct {
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
 	other    []byte         // of a pair, the right row; nil: there is none
-	original []byte         // what was read at position; nil: it is not known
+	original []byte         // what was read at position; empty: it is not known
 	shown    string         // for people; "": the row as it is shown
 	within   string         // the window that the record is in, for people; "": it does not matter
 	position string         // where it was read
@@ -209,16 +209,16 @@ func (f *faults) write(x *failure) {
 	w := f.writer
 	w.Begin(f.out.batch, stream.Insert)
 	column := 0
-	bytes := func(b []byte, known bool) {
-		if known {
+	bytes := func(b []byte) {
+		if len(b) > 0 {
 			w.SetBytes(column, b)
 		} else {
 			w.SetNull(column)
 		}
 		column++
 	}
-	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd")), s != "") }
-	bytes(x.record, x.record != nil)
+	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd"))) }
+	bytes(x.record)
 	if x.shown == "" && x.schema != nil && x.record != nil {
 		x.shown = x.schema.Show(x.record)
 		if x.within != "" {
@@ -241,11 +241,11 @@ func (f *faults) write(x *failure) {
 		w.SetInt64(column, fuel)
 		column++
 	} else {
-		bytes(nil, false)
+		bytes(nil)
 	}
 	text(strings.Join(backtrace, "\n"))
-	bytes(x.original, x.original != nil)
-	bytes(x.other, x.other != nil)
+	bytes(x.original)
+	bytes(x.other)
 	w.End(x.time)
 }
 
