@@ -44,8 +44,8 @@ type failure struct {
 	schema   *stream.Schema // of a row; nil: the record is bytes
 	other    []byte         // of a pair, the right row; nil: there is none
 	original []byte         // what was read at position; empty: it is not known
-	shown    string         // for people; "": the row as it is shown
-	within   string         // the window that the record is in, for people; "": it does not matter
+	within   string         // the window that it is in, or the timer that it is, for people; "": it does not matter
+	pair     string         // what is shown of a pair
 	position string         // where it was read
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
@@ -99,14 +99,11 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 		if x.time == stream.MinTime {
 			x.time = stream.EventTime(of.MaxTimestamp())
 		}
-		w := showWindow(of)
-		x.where += " of " + w
-		if x.shown = w; x.record != nil {
-			x.shown = x.schema.Show(x.record) + " in " + w
-		}
+		x.within = showWindow(of)
+		x.where += " of " + x.within
 	case abi.OpOnTimer:
-		x.shown = "the timer of " + x.time.Show()
-		x.where = x.shown
+		x.within = "the timer of " + x.time.Show()
+		x.where = x.within
 	}
 	return x
 }
@@ -119,9 +116,22 @@ func failureIn(f *job.Function, c *guests.Caller, i, n int, err error) failure {
 		schemas[s] = f.Inputs[s].Schema
 	}
 	e, row := c.ElementOf(i, n, schemas...)
-	x.within, x.record, x.schema = x.shown, row, schemas[min(int(e.Input), len(schemas)-1)]
-	x.where, x.shown = "the record "+x.schema.Show(row)+" in "+x.within, ""
+	x.record, x.schema = row, schemas[min(int(e.Input), len(schemas)-1)]
+	x.where = "the record " + x.shown()
 	return x
+}
+
+// shown is what it is about, for people.
+func (x *failure) shown() string {
+	switch {
+	case x.pair != "":
+		return x.pair
+	case x.record == nil || x.schema == nil:
+		return x.within
+	case x.within == "":
+		return x.schema.Show(x.record)
+	}
+	return x.schema.Show(x.record) + " in " + x.within
 }
 
 // came says which record is at hand.
@@ -219,13 +229,7 @@ func (f *faults) write(x *failure) {
 	}
 	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd"))) }
 	bytes(x.record)
-	if x.shown == "" && x.schema != nil && x.record != nil {
-		x.shown = x.schema.Show(x.record)
-		if x.within != "" {
-			x.shown += " in " + x.within
-		}
-	}
-	text(x.shown)
+	text(x.shown())
 	text(x.position)
 	reason, message, backtrace, fuel := describe(x.err)
 	fuel = max(fuel, x.fuel)

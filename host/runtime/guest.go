@@ -42,6 +42,7 @@ type guest struct {
 	windows   []window.Window    // of the ops that are results
 	taken     int                // of windows
 	marks     []pendingMark      // what waits behind ops
+	err       error              // of a frame that was performed for marks; told at complete
 	discarded []state.Ref        // scratch, to be cleared behind the ops
 	dirty     bool               // ops change accumulators that are held
 	to        int                // the end of the present frame's ops
@@ -206,13 +207,23 @@ func (g *guest) watermark(t stream.EventTime) {
 	g.marks = append(g.marks, pendingMark{ops: g.caller.Len(), at: t})
 }
 
+// retire performs the frame if much waits: many windows may end that have no results.
 func (g *guest) retire(r state.Ref, w window.Window) {
-	if g.results.keepsWindows() {
-		g.marks = append(g.marks, pendingMark{ops: g.caller.Len(), retires: true, ref: r, window: w})
+	if !g.results.keepsWindows() {
+		return
 	}
+	if len(g.marks) >= frameOpsMax {
+		if g.err = g.complete(); g.err != nil {
+			return
+		}
+	}
+	g.marks = append(g.marks, pendingMark{ops: g.caller.Len(), retires: true, ref: r, window: w})
 }
 
 func (g *guest) complete() error {
+	if g.err != nil {
+		return g.err
+	}
 	n := g.caller.Len()
 	if n > 0 {
 		if err := g.caller.Perform(); err != nil {
@@ -341,14 +352,13 @@ func (g *guest) Fault(i int, err error) error {
 		}
 		g.originals.show(&x, i)
 	case abi.OpResult:
-		w := showWindow(g.windows[g.taken])
+		x.within = showWindow(g.windows[g.taken])
 		g.taken++
 		if g.watches && !g.groups[group].filled {
 			return nil // nobody has asked for it
 		}
 		x.record, x.schema = g.Load(nil, group, 0), g.function.Accumulator
-		x.shown = x.schema.Show(x.record) + " in " + w
-		x.where = "the result of " + w
+		x.where = "the result of " + x.within
 	default:
 		return g.faults.fail(&x)
 	}

@@ -222,5 +222,12 @@ func (u *undoing) undo() {
 	u.forget()
 }
 
+// undoBytesMax is how much room is kept for the next run.
+const undoBytesMax = 1 << 20
+
 // forget lets the changes stand.
-func (u *undoing) forget() { u.list, u.old = u.list[:0], u.old[:0] }
+func (u *undoing) forget() {
+	if u.list, u.old = u.list[:0], u.old[:0]; cap(u.old) > undoBytesMax {
+		u.old = nil
+	}
+}

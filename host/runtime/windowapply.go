@@ -33,9 +33,6 @@ type windowFunction struct {
 	groups  map[uint32]state.Ref // by group: the key's entry; only with states of both scopes
 	inFrame map[state.Ref]uint32 // by entry of the widest scope: the group that the frame has of it
 	over    map[uint32]bool      // groups whose window is over in this frame
-	clears  []int                // ops that are clears
-	cleared int                  // of clears
-	opRefs  []state.Ref          // by clear: the window's entry
 
 	firings
 }
@@ -136,7 +133,6 @@ func (f *windowFunction) perform() {
 	clear(f.groups)
 	clear(f.inFrame)
 	clear(f.over)
-	f.clears, f.opRefs, f.cleared = f.clears[:0], f.opRefs[:0], 0
 }
 
 // ready has it asked about all that may not wait behind a firing of a window. It is not
@@ -175,7 +171,6 @@ func (f *windowFunction) end(key stream.Row, w window.Window) {
 	group := f.group(key, w)
 	ctx := f.context(key, w)
 	f.over[group] = true
-	f.clears, f.opRefs = append(f.clears, len(f.times)), append(f.opRefs, state.Ref(group))
 	f.add(abi.OpClear, group, guests.NoRow(), &ctx, 0)
 	f.keys = append(f.keys, key)
 	f.performIfDue()
@@ -198,7 +193,7 @@ func (f *windowFunction) Load(dst []byte, group uint32, i int) []byte {
 // Store keeps a state.
 func (f *windowFunction) Store(group uint32, i int, row stream.Row) error {
 	r := f.entry(group, f.places[i].scope)
-	if f.near && f.backend.IsEmpty(r) {
+	if f.near && len(row) > 0 && f.backend.IsEmpty(r) {
 		f.fill()
 	}
 	f.store(r, i, row)
@@ -286,9 +281,8 @@ func (f *windowFunction) failedOnAll(i int, l *firing, err error) error {
 
 // Done takes the states of a window that is over.
 func (f *windowFunction) Done(i int) error {
-	if f.cleared < len(f.clears) && f.clears[f.cleared] == i {
-		f.clear(f.opRefs[f.cleared])
-		f.cleared++
+	if kind, group := f.caller.Op(i); kind == abi.OpClear {
+		f.clear(f.entry(group, ofWindow))
 	}
 	return nil
 }
@@ -356,7 +350,7 @@ func (p *pairs) Fault(i int, err error) error {
 		for s := range sides {
 			p.originals[s].show(&sides[s], i)
 		}
-		x.shown = showSide(&sides[left]) + " with " + showSide(&sides[right])
+		x.pair = showSide(&sides[left]) + " with " + showSide(&sides[right])
 		row, key := sides[left].record, p.key
 		if row == nil {
 			row, key = sides[right].record, p.alt
