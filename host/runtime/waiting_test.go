@@ -46,10 +46,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.NewReplacer("LATENESS", c.lateness, "FUNCTION", c.function).Replace(waitingJob)
-			plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
-				return abi.ParseManifestJSON([]byte(waitingManifest))
-			}})
-			must(t, err)
+			plan := parsePlanOf(t, text, waitingManifest)
 			rows := 0
 			w, result := stream.NewRowWriter(schemaOf("n BIGINT")), new(stream.Batch)
 			w.Begin(result, stream.Insert)
@@ -122,10 +119,7 @@ sinks:
   out: {from: s, test: {}}
 `
 	for limit, fits := range map[int]bool{40: true, 39: false} {
-		plan, err := job.Parse(fmt.Appendf(nil, text, limit), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
-			return abi.ParseManifestJSON([]byte(spareManifest))
-		}})
-		must(t, err)
+		plan := parsePlanOf(t, fmt.Sprintf(text, limit), spareManifest)
 		w, seen, asked := stream.NewRowWriter(schemaOf("n BIGINT")), new(stream.Batch), 0
 		w.Begin(seen, stream.Insert)
 		w.SetInt64(0, 1)
