@@ -146,7 +146,9 @@ func (f *recomputed) fire(r state.Ref, w window.Window, rows []listedRow) error 
 	first := f.fires(0, r, w, rows)
 	defer func(before atHand) { f.faults.atHand = before }(f.faults.atHand)
 	for i, e := range rows {
-		f.faults.cameOfList(first+i, e)
+		if f.takeOut != nil {
+			f.faults.cameOfList(first+i, e)
+		}
 		if err := f.add(r, e.row, e.time); err != nil {
 			return err
 		}

@@ -19,7 +19,17 @@ type Guest = guests.Instance
 
 // guest is the aggregator of a Wasm function. It puts ops off until a frame is due: the
 // end of a batch, or frameOpsMax. What the guest did to the slots is taken over only
-// after the whole call succeeded.
+// after the whole call succeeded. So an accumulator, kept at the entry r, has a life:
+//
+//	create    r gets a group: what ops name it by until the ops are performed
+//	add, …    ops of its group; one that was there before gets it by its first
+//	forget    r is about to be cleared. Of variable width, what it holds is kept (gone) for
+//	          the ops that were put off, and r has another group if it is used again
+//	discard   r was scratch: it is cleared behind the ops
+//	complete  ops are performed, in several frames if need be: Load, Store, Take, Fault
+//
+// An accumulator to which no record has come, since the guest failed on all of them, is as
+// if it were not there: see hollow.
 type guest struct {
 	withoutTimers
 	caller   *guests.Caller

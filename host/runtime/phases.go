@@ -48,23 +48,33 @@ type phases struct {
 	rewinds *rewinds // nil: nothing is ever taken back
 }
 
-// act is an effect of the core that waits, with the entries that it is about.
+// act is an effect of the core that waits, with the entries that it is about:
+//
+//	Append                 row is added to the contents at ref
+//	Ask                    about the window at ref; its contents are at other
+//	SetTimer, DeleteTimer  at time in domain, of the window at ref
+//	Merge                  the contents at other are merged into those at ref
+//	Fire, Purge, Clear     of window, whose contents are at ref
+//	actLate                row is late, and no more is to be done
+//
+// An Ask about a record mostly has an Append before it and the cleanup's SetTimer behind,
+// and is one act with them.
 type act struct {
-	kind     window.EffectKind // or actLate
+	kind     window.EffectKind
 	question window.Question
 	domain   state.Domain
-	purges   bool
-	appends  bool      // Ask: first the record is added to the contents
-	sets     bool      // Ask: in the end a timer is set, the cleanup's
-	nth      int32     // Ask: of the windows of the record
-	row      int32     // of the batch
-	ref      state.Ref // of its window; Append, Fire, Purge, Clear: of the contents
-	other    state.Ref // Ask: of the contents; Merge: what is merged into ref
+	purges   bool  // Ask: to fire is to purge, too
+	appends  bool  // Ask: first row is added to the contents
+	sets     bool  // Ask: in the end the timer is set
+	nth      int32 // of the windows of row
+	row      int32 // of the batch
+	ref      state.Ref
+	other    state.Ref
 	time     int64
 	window   window.Window
 }
 
-// actLate is no effect: the record is late, and no more is to be done.
+// actLate is no effect of the core.
 const actLate window.EffectKind = 0
 
 // How many acts may wait before the trigger is asked. Those of records are few, so that
