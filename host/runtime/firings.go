@@ -36,7 +36,7 @@ type firing struct {
 	window window.Window
 	first  int // number of its first record
 	count  int
-	lost   []int // records that the function failed on, from 0
+	lost   []int // records that the function failed on, from 0, in order
 	gone   bool  // the window has other records since, or none
 	ended  bool  // it goes, or may go, by the decision that it fired by
 
@@ -104,17 +104,14 @@ func (f *firings) settled() {
 	clear(f.waiting)
 }
 
-func (l *firing) all() []int {
-	all := make([]int, l.count)
-	for n := range all {
-		all[n] = n
-	}
-	return all
-}
-
 // rest are the records that are not known to be failed on.
-func (l *firing) rest() []int {
-	return slices.DeleteFunc(l.all(), func(n int) bool { return slices.Contains(l.lost, n) })
+func (l *firing) rest() (rest []int) {
+	for n := range l.count {
+		if _, lost := slices.BinarySearch(l.lost, n); !lost {
+			rest = append(rest, n)
+		}
+	}
+	return rest
 }
 
 // nothingLost is the part of a listFunction that takes no records out of windows.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
@@ -275,7 +276,8 @@ func (f *windowFunction) failedOnAll(i int, l *firing, err error) error {
 			return err
 		}
 	}
-	l.lost = l.all()
+	l.lost = append(l.lost, rest...)
+	slices.Sort(l.lost)
 	return nil
 }
 
