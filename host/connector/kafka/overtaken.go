@@ -35,14 +35,14 @@ import (
 // bound timeouts, so it is the number modulo commitsKept.
 const (
 	commitsKept = 50_000
-	// commitsBehind is how many the brokers may be behind: one, and some more for requests
-	// of a run that has ended which come late.
-	commitsBehind = 10
+	// commitsBehind is how many the brokers may be behind: one, and more when a request of a
+	// run that has ended comes late, or when they crashed and lost the newest of what they knew.
+	commitsBehind = 1000
 	// keptEnough are the numbers of a run of which it is looked at whether they are kept.
 	keptEnough = 2
 )
 
-// counter is the id that commits are counted with: PREFIX/commits/TASK. taskOf does not take it for one of a
+// counter is the id that commits are counted with. taskOf does not take it for one of a
 // transaction.
 func (s *Sink) counter() string {
 	return fmt.Sprintf("%s/commits/%d", s.options.TransactionalIDPrefix, s.options.Task)
