@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -27,16 +28,19 @@ type RecordFlags struct {
 	RecordStep   string `help:"Record the functions of this step only; it may be a source or a sink." placeholder:"STEP"`
 	RecordKey    string `help:"Record only calls about this key: JSON, by the columns of the step's key." placeholder:"JSON"`
 	RecordSample string `help:"Record one call of so many of each instance: 1/1000." placeholder:"1/N"`
-	RecordMB     int    `name:"record-mb" help:"Record no more than so many MB; 256 by default." placeholder:"N"`
+	RecordMB     *int   `name:"record-mb" help:"Record no more than so many MB; 256 by default." placeholder:"N"`
 }
+
+// recordMBMax is a pebibyte: more than a file takes.
+const recordMBMax = 1 << 30
 
 // Validate implements kong's check of a command's flags.
 func (f *RecordFlags) Validate() error {
-	if f.Record == "" && (f.RecordStep != "" || f.RecordKey != "" || f.RecordSample != "" || f.RecordMB != 0) {
+	if f.Record == "" && (f.RecordStep != "" || f.RecordKey != "" || f.RecordSample != "" || f.RecordMB != nil) {
 		return errors.New("--record-step, --record-key, --record-sample and --record-mb need --record FILE")
 	}
-	if f.RecordMB < 0 {
-		return errors.New("--record-mb must be 1 or more")
+	if f.RecordMB != nil && (*f.RecordMB < 1 || *f.RecordMB > recordMBMax) {
+		return fmt.Errorf("--record-mb is %d: it must be from 1 to %d; without it a recording takes 256 MB at the most", *f.RecordMB, recordMBMax)
 	}
 	_, err := f.sample()
 	return err
@@ -52,6 +56,26 @@ func (f *RecordFlags) sample() (int, error) {
 		return 0, fmt.Errorf("--record-sample is %q; one call of a thousand is 1/1000", f.RecordSample)
 	}
 	return n, nil
+}
+
+// bytesMax is 0 where the default holds.
+func (f *RecordFlags) bytesMax() int64 {
+	if f.RecordMB == nil {
+		return 0
+	}
+	return int64(*f.RecordMB) << 20
+}
+
+// notMade says why a recording cannot be made.
+func notMade(err error) error {
+	var failed *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("the folder that it is to be in is not there")
+	case errors.As(err, &failed):
+		return failed.Err
+	}
+	return err
 }
 
 // recorder records the functions of a job.
@@ -86,9 +110,9 @@ func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (
 		h.Modules = append(h.Modules, recording.Module{Name: module.Name, Path: plan.Modules[i].Path, Digest: module.Digest})
 	}
 	if r.file, err = createRecording(f.Record); err != nil {
-		return nil, &exitError{exitBadInput, &fileError{f.Record, notThere(err, f.Record)}}
+		return nil, &exitError{exitBadInput, &fileError{f.Record, notMade(err)}}
 	}
-	r.w, err = recording.NewWriter(r.file, recording.Options{BytesMax: int64(f.RecordMB) << 20, Sample: sample, Stopped: func(reason error) {
+	r.w, err = recording.NewWriter(r.file, recording.Options{BytesMax: f.bytesMax(), Sample: sample, Stopped: func(reason error) {
 		log.Log(context.Background(), slog.LevelWarn, "the recording ends here; the run goes on", "file", f.Record, "reason", reason)
 	}}, h)
 	if err != nil {

@@ -280,7 +280,7 @@ func tellPart(w io.Writer, p *recording.Part) {
 	}
 }
 
-// end tells what it came to. Calls that differ are a failure.
+// end tells what it came to. Calls that differ are a failure, and what is missing may be.
 func (r *replay) end() error {
 	s := &r.sum
 	if r.c.JSON {
@@ -292,16 +292,24 @@ func (r *replay) end() error {
 		if s.Differ > differencesShown {
 			fmt.Fprintf(r.out, "… and %d more calls; --json has all\n", s.Differ-differencesShown)
 		}
-		if s.Cut != "" {
-			fmt.Fprintf(r.out, "the recording breaks off: %s\n", s.Cut)
-		}
 		if s.Ended != "" {
 			fmt.Fprintf(r.out, "the recording ended before its run: %s\n", s.Ended)
 		}
 		fmt.Fprintf(r.out, "%s: %s calls of %d instances of functions: %s\n", s.File, grouped(int64(s.Calls)), s.Functions, s.verdict())
 	}
-	if s.Differ > 0 {
-		return &exitError{exitFailed, nil}
+	return s.failure()
+}
+
+func (s *replaySum) failure() error {
+	var missing error
+	if s.Cut != "" {
+		missing = &fileError{s.File, fmt.Errorf("its end is missing, so what came after these %s calls is not known: %s", grouped(int64(s.Calls)), s.Cut)}
+	}
+	switch {
+	case s.Differ > 0:
+		return &exitError{exitFailed, missing}
+	case missing != nil:
+		return &exitError{exitBadInput, missing}
 	}
 	return nil
 }
