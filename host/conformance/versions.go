@@ -11,19 +11,22 @@ import (
 )
 
 // later are frames that only a later version of the ABI could have.
-var later = map[string]func(frame []byte, h abi.Header){
-	"a frame of another version": func(frame []byte, _ abi.Header) {
+var later = []struct {
+	name  string
+	alter func(frame []byte, h abi.Header)
+}{
+	{"a frame of another version", func(frame []byte, _ abi.Header) {
 		binary.LittleEndian.PutUint32(frame[abi.HeaderAtVersion:], abi.Version+1)
-	},
-	"an op of an unknown kind": func(frame []byte, h abi.Header) {
+	}},
+	{"an op of an unknown kind", func(frame []byte, h abi.Header) {
 		op := abi.ReadOp(frame, int(h.OpsOffset))
-		op.Kind = abi.OpKind(unknownOp)
+		op.Kind = unknownOp
 		abi.PutOp(frame, int(h.OpsOffset), op)
-	},
+	}},
 }
 
 // unknownOp is a kind that no version will have.
-const unknownOp = 0xFFFF
+const unknownOp abi.OpKind = 0xFFFF
 
 // versions asks a function, as its first vector with a second frame does, what a later version would.
 func (r *Report) versions(of Result, m Module, vectors []*conform.Vector, f *abi.Function, index uint32) error {
@@ -32,15 +35,15 @@ func (r *Report) versions(of Result, m Module, vectors []*conform.Vector, f *abi
 		if len(v.Frames) < 2 || v.Fault != "" {
 			continue
 		}
-		for name, alter := range later {
-			of.Case, of.Problem = name, ""
-			err := refuses(m, v, f, index, alter)
+		for _, l := range later {
+			of.Case, of.Frame, of.Problem = l.name, 0, ""
+			err := refuses(m, v, f, index, l.alter)
 			var problem *conform.Problem
 			switch {
 			case errors.As(err, &problem):
 				of.Frame, of.Problem = 1, problem.Text
 			case err != nil:
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", l.name, err)
 			}
 			r.Results = append(r.Results, of)
 		}
