@@ -264,7 +264,7 @@ func tellPart(w io.Writer, p *recording.Part) {
 	if p.Op != nil {
 		fmt.Fprintf(w, "  op %d, %s\n", *p.Op, cut(oneLine(p.Ask), 2*lineMax))
 	} else {
-		fmt.Fprintf(w, "  slot %d afterwards\n", *p.Slot)
+		fmt.Fprintf(w, "  slot %d afterwards, %s\n", *p.Slot, cut(oneLine(p.Of), lineMax))
 	}
 	for _, side := range []struct {
 		mark  string

@@ -24,10 +24,12 @@ type Difference struct {
 	Parts []Part `json:"parts,omitempty"`
 }
 
-// Part is an op, or a slot after all ops, that differs.
+// Part is an op, or a slot after all ops, that differs. Of what an op did, the first and the last are left out that are
+// the same.
 type Part struct {
 	Op   *int     `json:"op,omitempty"`
 	Slot *int     `json:"slot,omitempty"`
+	Of   string   `json:"of,omitempty"`    // what the slot is of
 	Ask  string   `json:"asked,omitempty"` // what the op was
 	Was  []string `json:"was"`
 	Is   []string `json:"is"`
