@@ -52,6 +52,22 @@ func TestNewFunction(t *testing.T) {
 	}
 }
 
+// TestNewFunctionInCxx: what is made for C is C++17, too.
+func TestNewFunctionInCxx(t *testing.T) {
+	if _, err := exec.LookPath(offered["c"]); err != nil {
+		t.Skip("SKIPPED: ", err) // TestNewFunction says so where it must not be
+	}
+	folder := t.TempDir()
+	sdk, err := filepath.Abs("../../guest-sdk/c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{abi.RoleAggregate, abi.RoleTrigger, abi.RoleBroadcastProcess, abi.RoleEnrich} {
+		run(t, folder, "new", "function", role, "--language", "c", "--role", role, "--sdk", sdk).expect(t, 0)
+		makeIn(t, filepath.Join(folder, role), "CLANG=clang-19 -x c++ -std=c++17 -Werror", "test")
+	}
+}
+
 // natively are languages whose modules take long to make.
 var natively = map[string]func(t *testing.T, folder string){"go": testGo, "rust": testRust}
 
@@ -75,12 +91,12 @@ func testGo(t *testing.T, folder string) {
 	finish(t, context.Background(), cmd).expect(t, 0)
 }
 
-// makeIn makes a target with the command that is being tested.
-func makeIn(t *testing.T, folder, target string) {
+// makeIn makes targets, or the first one, with the command that is being tested.
+func makeIn(t *testing.T, folder string, targets ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*deadline)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "make", "WASMSTREAM="+binary, target)
+	cmd := exec.CommandContext(ctx, "make", append([]string{"WASMSTREAM=" + binary}, targets...)...)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), "WASMSTREAM_CACHE_DIR="+cache)
 	finish(t, ctx, cmd).expect(t, 0)
 }
