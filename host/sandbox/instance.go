@@ -62,6 +62,7 @@ type Instance struct {
 	lines   int
 	dropped int
 	waits   int
+	starved bool      // it was refused more memory
 	partial [2][]byte // unfinished lines of stdout and stderr
 	stderr  []byte
 }
@@ -79,7 +80,7 @@ const noFunction = -1
 // initialization.
 func (i *Instance) start() error {
 	i.release()
-	guest, err := i.module.newGuest(i.ctx, i.options.MemoryPagesMax)
+	guest, err := i.module.newGuest(i.ctx, i.options.MemoryPagesMax, &i.starved)
 	if err != nil {
 		return i.die(&Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: "instantiation", Function: noFunction, Message: err.Error()})
 	}
@@ -105,7 +106,7 @@ func (i *Instance) release() {
 
 // enter runs guest code: the only place that does.
 func (i *Instance) enter(f api.Function, stack []uint64, entry string, function int) error {
-	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
+	i.random, i.lines, i.dropped, i.waits, i.starved = randomSeed, 0, 0, 0, false
 	i.stderr = i.stderr[:0]
 	i.busy, i.entry = true, entry
 	i.refuel(entry)
@@ -164,7 +165,7 @@ func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
 	}
 	if size < 0 || size > i.module.options.FrameBytesMax {
 		return nil, 0, &TooLargeError{Module: i.module.name, Bytes: size,
-			Reason: fmt.Sprintf("a frame may have %d bytes", i.module.options.FrameBytesMax)}
+			Reason: fmt.Sprintf("a frame may have %d bytes (FrameBytesMax), which no field of limits raises", i.module.options.FrameBytesMax)}
 	}
 	i.stack[0] = uint64(size)
 	if err := i.enter(i.in, i.stack[:1], abi.ExportIn, noFunction); err != nil {

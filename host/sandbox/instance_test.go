@@ -163,7 +163,7 @@ func TestTooLargeLeavesTheInstanceAlive(t *testing.T) {
 	call := code(opLocalGet, 0, opIf, void, i64(-1), opReturn, opEnd, effectsAt(effectsPointer, 16))
 	g := instantiate(t, load(t, Options{FrameBytesMax: 200, EffectsBytesMax: 16}, guestThat(in, call).bytes()))
 	var tooLarge *TooLargeError
-	for size, reason := range map[int]string{101: "the guest has no room", 201: "a frame may have 200 bytes", -1: "a frame may have 200 bytes"} {
+	for size, reason := range map[int]string{101: "the guest has no room", 201: "a frame may have 200 bytes (FrameBytesMax), which no field of limits raises", -1: "a frame may have 200 bytes"} {
 		if _, _, err := g.In(size); !errors.As(err, &tooLarge) || tooLarge.Effects || tooLarge.Bytes != size || !strings.Contains(err.Error(), reason) {
 			t.Errorf("In(%d): %v", size, err)
 		}

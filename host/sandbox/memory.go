@@ -23,12 +23,14 @@ func (m *heapMemory) Free() { m.bytes = nil }
 // limitedMemory is memory that does not grow beyond what its instance may have.
 type limitedMemory struct {
 	experimental.LinearMemory
-	most uint64
+	most    uint64
+	starved *bool // set when it was asked for more
 }
 
 // Reallocate implements experimental.LinearMemory.
 func (m *limitedMemory) Reallocate(size uint64) []byte {
 	if size > m.most {
+		*m.starved = true
 		return nil
 	}
 	return m.LinearMemory.Reallocate(size)

@@ -70,8 +70,8 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 }
 
 // newGuest makes the engine's part of an instance. It is anonymous, so that there
-// may be many.
-func (m *Module) newGuest(ctx context.Context, pagesMax uint32) (guest api.Module, err error) {
+// may be many. starved is set when a guest asks for more memory than it may have.
+func (m *Module) newGuest(ctx context.Context, pagesMax uint32, starved *bool) (guest api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			guest, err = nil, fmt.Errorf("the engine failed to make an instance: %v", r)
@@ -79,7 +79,7 @@ func (m *Module) newGuest(ctx context.Context, pagesMax uint32) (guest api.Modul
 	}()
 	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(least, most uint64) experimental.LinearMemory {
 		most = min(most, pageBytes*uint64(pagesMax))
-		return &limitedMemory{m.allocate(min(least, most), most), most}
+		return &limitedMemory{m.allocate(min(least, most), most), most, starved}
 	}))
 	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(noRandom{}))
 }
