@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -62,6 +63,10 @@ func explainFault(err error, failed *runtime.FunctionError) error {
 		what, backtrace = fmt.Sprintf("%s: %s", fault.Kind, fault.Message), fault.Backtrace
 	} else if errors.As(failed.Err, &answer) {
 		what = fmt.Sprintf("%s: %s", answer.Kind, answer.Detail)
+	}
+	var opening *guest.OpenError
+	if errors.As(failed.Err, &opening) {
+		what = opening.When() + ": " + what
 	}
 	f := failed.Function
 	short := fmt.Sprintf("function %s: %s", f.Name, what)
