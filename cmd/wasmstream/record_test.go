@@ -60,6 +60,7 @@ func TestRecordAndReplay(t *testing.T) {
 	run(t, folder, "replay", "calls.rec").expect(t, exitBadInput, "it is not the module delays that was recorded any more; to see what it does differently, say --module delays=")
 	run(t, folder, "replay", "calls.rec", "--module", "delays.wasm").expect(t, exitBadInput, "the module delays has no function delays any more")
 	run(t, folder, "replay", "calls.rec", "--module", "other=delays.wasm").expect(t, exitBadInput, "the recording has no module other; its modules are delays")
+	run(t, folder, "replay", "calls.rec", "--module=").expect(t, exitBadInput, "--module is empty")
 	run(t, folder, "replay", "job.yaml").expect(t, exitBadInput, "job.yaml: it is no recording")
 }
 
@@ -117,6 +118,7 @@ func TestRecordRefuses(t *testing.T) {
 		{[]string{"--record", "r", "--record-mb", "0"}, "--record-mb is 0: it must be from 1 to 1073741824"},
 		{[]string{"--record", "r", "--record-mb=-3"}, "--record-mb is -3: it must be from 1 to 1073741824"},
 		{[]string{"--record-mb", "0"}, "need --record FILE"},
+		{[]string{"--record="}, "--record is empty"},
 	} {
 		folder, o := recordJob(t, c.flags...)
 		o.expect(t, exitBadInput, c.want)

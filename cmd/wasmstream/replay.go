@@ -18,7 +18,7 @@ import (
 // ReplayCommand makes the calls of a recording again.
 type ReplayCommand struct {
 	File   string   `arg:"" help:"What run --record has written." placeholder:"RECORDING"`
-	Module []string `help:"Replay on this module: FILE, or NAME=FILE where the job has several. By default on the recorded ones." placeholder:"FILE"`
+	Module []string `help:"Replay on this module: FILE, or NAME=FILE where the job has several. By default on the recorded ones." placeholder:"FILE" sep:"none"`
 	JSON   bool     `name:"json" help:"Print a JSON object for each call that differs, and one at the end."`
 	SandboxFlags
 }
@@ -80,6 +80,9 @@ func (c *ReplayCommand) Run(e *Env) (err error) {
 // loadModules loads what --module names.
 func (r *replay) loadModules() error {
 	for _, text := range r.c.Module {
+		if text == "" {
+			return &exitError{exitBadInput, errors.New("--module is empty: it names a file of Wasm; leave it out to replay on the recorded modules")}
+		}
 		name, path, named := strings.Cut(text, "=")
 		if !named {
 			path = text

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/conformance"
@@ -379,4 +380,45 @@ func TestKey(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(record(f, "stores-c", recording.Options{BytesMax: 8192}, nil))
 	f.Fuzz(func(t *testing.T, text []byte) { replay(t, text, nil, "") })
+}
+
+// A function that takes other frames cannot be asked again; what is for people may change.
+func TestRefusesOtherFunctions(t *testing.T) {
+	column := func(name, kind string) *abi.Schema {
+		return &abi.Schema{Fields: []*abi.Field{{Name: name, Type: kind}}}
+	}
+	then := &abi.Function{
+		Name: "f", Role: abi.RoleCoProcess, Input: column("v", "BIGINT"), SecondInput: column("v", "BIGINT"), Output: column("v", "BIGINT"), Key: column("k", "STRING"),
+		Parameters: []*abi.Parameter{{Name: "p", Type: "INT"}}, States: []*abi.State{{Name: "s", Kind: abi.StateValue, Value: column("v", "BIGINT")}},
+	}
+	for name, change := range map[string]func(*abi.Function){
+		"role":         func(f *abi.Function) { f.Role = abi.RoleBroadcastProcess },
+		"input":        func(f *abi.Function) { f.Input = column("v", "INT") },
+		"second input": func(f *abi.Function) { f.SecondInput = &abi.Schema{Any: true} },
+		"key":          func(f *abi.Function) { f.Key = column("k", "BIGINT") },
+		"accumulator":  func(f *abi.Function) { f.Accumulator = column("v", "INT") },
+		"parameters":   func(f *abi.Function) { f.Parameters[0].Type = "BIGINT" },
+		"states":       func(f *abi.Function) { f.States[0].Kind = abi.StateList },
+	} {
+		now := proto.Clone(then).(*abi.Function)
+		change(now)
+		f := functionOf(then)
+		_, _, err := recording.NewPlayer(&f, nil, 0, now)
+		if want := "the " + name + " of m.f is another now: its calls cannot be replayed"; err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	without := proto.Clone(then).(*abi.Function)
+	without.Key = nil
+	f := functionOf(without)
+	if _, _, err := recording.NewPlayer(&f, nil, 0, then); err == nil || !strings.Contains(err.Error(), "the key of m.f is another now") {
+		t.Errorf("a key that frames do not have: %v", err)
+	}
+	// Names of states and of the key's columns, and docs, are for people.
+	now := proto.Clone(then).(*abi.Function)
+	now.Doc, now.States[0].Name, now.Key.Fields[0].Name = "another", "other", "name"
+	f = functionOf(then)
+	if _, _, err := recording.NewPlayer(&f, nil, 0, now); err == nil || strings.Contains(err.Error(), "another now") {
+		t.Errorf("other names: %v", err)
+	}
 }

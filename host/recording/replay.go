@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/abi/conform"
@@ -59,7 +60,8 @@ func NewPlayer(f *Function, i guest.Instance, index uint32, now *abi.Function) (
 	}{
 		{"role", then.GetRole() == now.GetRole()},
 		{"input", then.GetInput().Text() == now.GetInput().Text() && then.GetInput().GetAny() == now.GetInput().GetAny()},
-		{"second input", then.GetSecondInput().Text() == now.GetSecondInput().Text()},
+		{"second input", then.GetSecondInput().Text() == now.GetSecondInput().Text() && then.GetSecondInput().GetAny() == now.GetSecondInput().GetAny()},
+		{"key", sameKey(then, now)},
 		{"accumulator", then.GetAccumulator().Text() == now.GetAccumulator().Text()},
 		{"parameters", sameParameters(then, now)},
 		{"states", sameStates(then, now)},
@@ -280,6 +282,11 @@ func sameParameters(a, b *abi.Function) bool {
 		}
 	}
 	return true
+}
+
+// sameKey tells whether frames have the key that a function reads now, if it reads one.
+func sameKey(then, now *abi.Function) bool {
+	return len(now.GetKey().GetFields()) == 0 || slices.EqualFunc(then.GetKey().GetFields(), now.GetKey().GetFields(), func(a, b *abi.Field) bool { return a.GetType() == b.GetType() })
 }
 
 func sameStates(a, b *abi.Function) bool {
