@@ -74,13 +74,15 @@ func explainFault(err error, failed *runtime.FunctionError) error {
 	text += fmt.Sprintf("\n    in module %s (%s)", f.Module.Name, shownPath(f.Module.Path))
 	if failed.Where != "" {
 		text += "\n    in a call for " + oneLine(failed.Where)
+	} else {
+		text += "\n    as it was opened"
 	}
 	for i, function := range backtrace {
 		if i == backtraceMax {
 			text += fmt.Sprintf("\n    … and %d more", len(backtrace)-i)
 			break
 		}
-		text += "\n    at " + oneLine(strings.TrimPrefix(function, "."))
+		text += "\n    at " + oneLine(function)
 	}
 	return &faultError{text, err}
 }

@@ -121,7 +121,8 @@ func (i *Instance) fault(entry string, function int, err error) error {
 	text, trace, _ := strings.Cut(err.Error(), traceMark)
 	trace, _, _ = strings.Cut(trace, goTraceMark)
 	for line := range strings.SplitSeq(trace, "\n\t") {
-		if line != "" {
+		// The engine writes module.function, and guests have no name there.
+		if line = strings.TrimPrefix(line, "."); line != "" {
 			f.Backtrace = append(f.Backtrace, printable([]byte(line[:min(len(line), backtraceLineBytesMax)])))
 		}
 	}
