@@ -64,17 +64,17 @@ func explainFault(err error, failed *runtime.FunctionError) error {
 	} else if errors.As(failed.Err, &answer) {
 		what = fmt.Sprintf("%s: %s", answer.Kind, answer.Detail)
 	}
-	var opening *guest.OpenError
-	if errors.As(failed.Err, &opening) {
-		what = opening.When() + ": " + what
-	}
 	f := failed.Function
 	short := fmt.Sprintf("function %s: %s", f.Name, what)
 	text := oneLine(strings.Replace(err.Error(), failed.Error(), short, 1))
 	text += fmt.Sprintf("\n    in module %s (%s)", f.Module.Name, shownPath(f.Module.Path))
-	if failed.Where != "" {
+	var opening *guest.OpenError
+	switch {
+	case errors.As(failed.Err, &opening) && opening.Again:
+		text += "\n    as it was opened again, after a fault"
+	case failed.Where != "":
 		text += "\n    in a call for " + oneLine(failed.Where)
-	} else {
+	default:
 		text += "\n    as it was opened"
 	}
 	for i, function := range backtrace {

@@ -165,16 +165,6 @@ func invalid(t *testing.T, wasm string) string {
 	return ""
 }
 
-// TestFunctionThatCannotBeOpened: it is told that it failed then, and not at a record.
-func TestFunctionThatCannotBeOpened(t *testing.T) {
-	folder := t.TempDir()
-	write(t, filepath.Join(folder, "m.wasm"), read(t, filepath.Join(testdata, "wasm/roles-c.wasm")))
-	write(t, filepath.Join(folder, "in.ndjson"), "{}\n")
-	write(t, filepath.Join(folder, "job.yaml"), `{version: 1, name: j, modules: {m: {file: m.wasm}}, sources: {in: {file: {path: in.ndjson, format: json}, schema: {k: STRING}}},
-		steps: {s: {from: in, filter: {wasm: m.present, with: {column: other}}}}, sinks: {out: {from: s, file: {path: out, format: json}}}}`)
-	run(t, folder, "run", "job.yaml").expect(t, exitFailed, "wasmstream: step s: function present: opening it: failed: the input has no such column")
-}
-
 func TestGuestsThatMisbehave(t *testing.T) {
 	for name, want := range map[string]string{
 		"trap":            "trap: ",

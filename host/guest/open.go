@@ -36,14 +36,11 @@ type OpenError struct {
 }
 
 // Error says when it was to be opened.
-func (e *OpenError) Error() string { return e.When() + ": " + e.Err.Error() }
-
-// When says when it was to be opened.
-func (e *OpenError) When() string {
+func (e *OpenError) Error() string {
 	if e.Again {
-		return "opening it again after a fault"
+		return "opening it again after a fault: " + e.Err.Error()
 	}
-	return "opening it"
+	return "opening it: " + e.Err.Error()
 }
 
 // Unwrap is the cause.
