@@ -143,12 +143,12 @@ func (m *Module) compileAnew(wasm []byte) error {
 
 // metered is what runs in place of a module (see packages refine and meter).
 func (m *Module) metered(wasm []byte) ([]byte, error) {
-	if m.options.unmetered {
-		return wasm, nil
-	}
 	refined, err := refine.Rewrite(wasm)
 	if err != nil {
 		return nil, m.invalid(err)
+	}
+	if m.options.unmetered {
+		return refined, nil
 	}
 	metered, err := meter.Rewrite(refined)
 	if err != nil {
