@@ -23,7 +23,7 @@ func TestChildCompilesWhatIsNotCached(t *testing.T) {
 	options := Options{CacheDir: dir, CacheBytesMin: 1, Log: func(_ int, message string) { t.Error(message) }}
 	options.Child = func(ctx context.Context, job ChildJob, wasm []byte) error {
 		calls++
-		if job.CPU < childCPU || job.Wall < job.CPU || job.AddressBytesMax < childAddressBytes || job.WorkMax == 0 {
+		if job.CPU < childCPU || job.Wall < job.CPU || job.MemoryBytesMax < childMemoryBytes || job.WorkMax == 0 {
 			t.Errorf("limits %+v", job)
 		}
 		return CompileChild(ctx, job, wasm)
