@@ -31,6 +31,21 @@ type ChildJob struct {
 	MemoryBytesMax int64
 }
 
+// inTurn is a Child that compiles one module at a time, so that many modules at once take
+// longer than one, but no more memory or processors.
+func inTurn(child Child) Child {
+	turn := make(chan struct{}, 1)
+	return func(ctx context.Context, job ChildJob, wasm []byte) error {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+			return child(ctx, job, wasm)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // DiedError says that a module killed the process that compiled it.
 type DiedError struct {
 	Reason string

@@ -62,7 +62,7 @@ type Options struct {
 	// CacheBytesMin is the size from which modules are kept in the cache (default
 	// 16 KiB). Smaller ones compile faster than a disk confirms a write.
 	CacheBytesMin int
-	// Child compiles modules in processes of their own. Without one they are compiled in
+	// Child compiles modules in processes of their own, one at a time. Without one they are compiled in
 	// this process, where what a hostile module does to the compiler it does to all
 	// others: right for tests, and for modules that one trusts.
 	Child Child
