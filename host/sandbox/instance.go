@@ -38,6 +38,7 @@ type Instance struct {
 	ctx     context.Context // carries the instance to host functions; never cancelled
 
 	guest    api.Module
+	room     guestMemory // for the guest's memory, and that of the next
 	memory   api.Memory
 	in, call api.Function
 	stack    [3]uint64
@@ -79,7 +80,7 @@ const noFunction = -1
 // initialization.
 func (i *Instance) start() error {
 	i.release()
-	guest, err := i.module.newGuest(i.ctx, i.options.MemoryPagesMax)
+	guest, err := i.module.newGuest(i.ctx, &i.room, i.options.MemoryPagesMax)
 	if err != nil {
 		return i.die(&Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: "instantiation", Function: noFunction, Message: err.Error()})
 	}
@@ -95,7 +96,7 @@ func (i *Instance) start() error {
 	return i.enter(initialize, i.stack[:0], abi.ExportInitialize, noFunction)
 }
 
-// release gives the guest's memory back. Views of it are invalid from here on.
+// release ends the guest. Views of its memory are invalid from here on.
 func (i *Instance) release() {
 	if i.guest != nil {
 		_ = i.guest.Close(i.ctx) // it holds no files, so that nothing can fail
@@ -300,5 +301,6 @@ func (i *Instance) Close() error {
 	}
 	i.closed = true
 	i.release()
+	i.room.giveBack()
 	return i.module.unuse()
 }
