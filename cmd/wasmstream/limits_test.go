@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -87,6 +88,38 @@ func TestMemoryThatAModuleNeeds(t *testing.T) {
 	for _, command := range []string{"check", "run"} {
 		run(t, folder, command, "job.yaml").expect(t, exitRefused, "wasm/greedy-c.wasm needs", "the limit for s is 1024 KiB: limits: {memory: …} raises it")
 	}
+}
+
+// TestLimitOfCompiling: a module that costs more to compile than limits allow is refused with what would do, and that does;
+// where there is no job a flag of the same name does.
+func TestLimitOfCompiling(t *testing.T) {
+	folder := sandboxed(t)
+	path := filepath.Join(folder, "go.wasm")
+	write(t, path, read(t, wasmFile("delays-go")))
+	write(t, filepath.Join(folder, "flights.ndjson"), sound)
+	job := wasmJob(t, "go.wasm", "delays")
+	limited := func(units string) { write(t, filepath.Join(folder, "job.yaml"), job+"limits: {compile: "+units+"}\n") }
+	limited("3000000")
+	var enough string
+	for _, command := range [][]string{
+		{"check", "job.yaml"}, {"run", "job.yaml"}, {"module", "inspect", "--compile=3000000", path}, {"module", "conform", "--compile=3000000", path},
+		{"module", "pack", "--compile=3000000", path},
+	} {
+		o := run(t, folder, command...)
+		o.expect(t, exitRefused, "compiling it takes an estimated ", " units of work; the limit is 3000000: ")
+		found := regexp.MustCompile(`limits: \{compile: (\d+)\} at the top of the job file raises it, or --compile=(\d+)`).FindStringSubmatch(strings.Join(strings.Fields(o.stderr), " "))
+		if found == nil || found[1] != found[2] || enough != "" && enough != found[1] {
+			t.Fatalf("%q tells %q; before it was %s", command, found, enough)
+		}
+		enough = found[1]
+	}
+	limited(enough)
+	run(t, folder, "run", "job.yaml").expect(t, exitOK)
+	run(t, folder, "module", "conform", "--compile="+enough, path).expect(t, exitOK)
+	run(t, folder, "module", "inspect", "--compile="+enough, path).expect(t, exitOK)
+	run(t, folder, "module", "inspect", "--compile=-1", path).expect(t, exitBadInput, "--compile is -1; choose from 1 to 1000000000")
+	write(t, filepath.Join(folder, "job.yaml"), greedyJob("", "{from: in, map: {wasm: greedy.grow, with: {n: 1}}, limits: {compile: 100000}}"))
+	run(t, folder, "check", "job.yaml").expect(t, exitBadInput, "steps.s.limits", "compile")
 }
 
 // TestChattyFunction: what a function logs is bounded over all its calls, and told.

@@ -21,6 +21,7 @@ type ReplayCommand struct {
 	Module []string `help:"Replay on this module: FILE, or NAME=FILE where the job has several. By default on the recorded ones." placeholder:"FILE" sep:"none"`
 	JSON   bool     `name:"json" help:"Print a JSON object for each call that differs, and one at the end."`
 	SandboxFlags
+	CompileFlag
 }
 
 // replaySum is what a replay came to; --json prints it last.
@@ -64,7 +65,7 @@ func (c *ReplayCommand) Run(e *Env) (err error) {
 	if r.in, err = recording.NewReader(f, info.Size()); err != nil {
 		return &exitError{exitBadInput, &fileError{c.File, err}}
 	}
-	if r.engine, err = sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir(), ModuleBytesMax: moduleBytesMax, MemoryPagesMax: memoryPagesMax}); err != nil {
+	if r.engine, err = sandbox.NewEngine(e.Context, c.on(sandbox.Options{CacheDir: c.dir(), ModuleBytesMax: moduleBytesMax, MemoryPagesMax: memoryPagesMax})); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
