@@ -141,6 +141,9 @@ func (i *Instance) fault(entry string, function int, err error) error {
 			f.Kind = abi.FaultOutOfMemory
 		}
 	}
+	if i.room.starved && (f.Kind == abi.FaultTrap || f.Kind == abi.FaultFailed || f.Kind == abi.FaultOutOfMemory) {
+		f.Message += fmt.Sprintf("; it was refused more memory than %d KiB: limits: {memory: …} of the step or the job raises that", pageBytes/1024*uint64(i.options.MemoryPagesMax))
+	}
 	return i.die(f)
 }
 
