@@ -52,9 +52,9 @@ func TestLimitsOfCalls(t *testing.T) {
 		"fuel of the step":     {"limits: {fuel: 100000}\n", "{from: in, map: {wasm: greedy.burn, with: {n: 100000}}, LIMITS, limits: {fuel: 10000000}}", ""},
 		"more fuel":            {"", "{from: in, map: {wasm: greedy.burn, with: {n: 30000000}}, LIMITS, limits: {fuel: 1000000000, fuel-per-op: 1000000000}}", ""},
 		"memory enough":        {"", "{from: in, map: {wasm: greedy.grow, with: {n: 10}}, LIMITS}", ""},
-		"memory":               {"", "{from: in, map: {wasm: greedy.grow, with: {n: 200}}, LIMITS, limits: {memory: 20MiB}}", "there is no more memory"},
+		"memory":               {"", "{from: in, map: {wasm: greedy.grow, with: {n: 200}}, LIMITS, limits: {memory: 20MiB}}", "there is no more memory; it was refused more memory than 20480 KiB: limits: {memory: …} of the step or the job raises that"},
 		"more memory":          {"", "{from: in, map: {wasm: greedy.grow, with: {n: 1500}}, LIMITS, limits: {memory: 1GiB}}", ""},
-		"not so much by far":   {"", "{from: in, map: {wasm: greedy.grow, with: {n: 1500}}, LIMITS}", "there is no more memory"},
+		"not so much by far":   {"", "{from: in, map: {wasm: greedy.grow, with: {n: 1500}}, LIMITS}", "it was refused more memory than 65536 KiB: limits: {memory: …}"},
 		"output of one record": {"", "{from: in, key-by: [k], process: {wasm: greedy.keep, with: {what: 3, size: 1000}}, LIMITS, limits: {output: 16KiB}}", "limits: {output: …} of the step or the job raises it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,52 +53,59 @@ func (f *Aggregate) run(fr frame) bool {
 	return true
 }
 
-// runFixed is run where all rows written are of fixed width: the guest's hot path. One load for kind and slot, one for
-// the row; adds first, since each branch costs as much as a load; and few calls, since each costs as much as ten.
+// runFixed is run where all rows written are of fixed width.
 func (f *Aggregate) runFixed(fr frame) {
-	base, slots, stride, op := fr.base, fr.slots, fr.stride, fr.ops
-	// Held here while ops of no other kind emit.
-	effects, used, effectBytes := guest.effects, guest.used, raw.EffectBytes+f.outputs[0].fixedBytes
-loop:
-	for i, n := uint32(0), fr.count; i < n; i++ {
-		kindSlot := *(*uint64)(op)
-		row := unsafe.Add(base, *(*uint32)(unsafe.Add(op, raw.OpAtRow)))
-		acc := unsafe.Add(slots, uintptr(kindSlot>>32)*stride)
-		switch uint32(kindSlot) & 0xFFFF {
-		case raw.OpAdd:
-			f.Add(Row{base: acc, checks: allow(f.accumulator, true)}, Row{base: row, checks: allow(f.input, false)})
-		case raw.OpCreate:
-			f.Create(Row{base: acc, checks: allow(f.accumulator, true)})
-		case raw.OpResult:
-			if used+effectBytes > len(effects) {
-				if !guest.grow(used + effectBytes) {
-					break loop
-				}
-				effects = guest.effects
-			}
-			effect := unsafe.Pointer(&effects[used])
-			used += effectBytes
-			*(*uint64)(effect) = raw.EffectEmit | uint64(i)<<32
-			*(*uint64)(unsafe.Add(effect, raw.EffectAtLength)) = uint64(effectBytes - raw.EffectBytes)
-			out := Row{base: unsafe.Add(effect, raw.EffectBytes), checks: allow(f.outputs[0], true)}
-			f.Result(Row{base: acc, checks: allow(f.accumulator, false)}, out)
-		default:
-			f.merge(fr, op)
-		}
-		op = unsafe.Add(op, raw.OpBytes)
+	current.frame = fr
+	for i := f.addRows(0, f.Add); i < fr.count && !guest.tooLarge; i = f.addRows(i+1, f.Add) {
+		f.perform(fr, i)
 	}
-	guest.used = used
 }
 
-// merge performs a merge of slots of fixed width.
-func (f *Aggregate) merge(fr frame, op unsafe.Pointer) {
-	kind, slot := *(*uint16)(op), *(*uint32)(unsafe.Add(op, raw.OpAtSlot))
-	if kind != raw.OpMerge {
+// addRows performs adds from op i on, and returns the first of another kind. It is written as emitRows is.
+func (f *Aggregate) addRows(i uint32, add func(acc, in Row)) uint32 {
+	o := &current
+	if add == nil {
+		return i
+	}
+	for {
+		op := unsafe.Add(o.ops, uintptr(i)*raw.OpBytes)
+		kindSlot := *(*uint64)(op)
+		// Below zero: behind the last op. Not zero: another op.
+		if (int(o.count)-1-int(i))>>63|int(kindSlot&0xFFFF^raw.OpAdd) != 0 {
+			return i
+		}
+		row := unsafe.Add(o.base, *(*uint32)(unsafe.Add(op, raw.OpAtRow)))
+		acc := unsafe.Add(o.slots, uintptr(kindSlot>>32)*o.stride)
+		add(Row{base: acc, checks: allow(f.accumulator, true)}, Row{base: row, checks: allow(f.input, false)})
+		i++
+	}
+}
+
+// perform performs an op of another kind.
+func (f *Aggregate) perform(fr frame, i uint32) {
+	op := unsafe.Add(fr.ops, uintptr(i)*raw.OpBytes)
+	acc := unsafe.Add(fr.slots, uintptr(*(*uint32)(unsafe.Add(op, raw.OpAtSlot)))*fr.stride)
+	switch *(*uint16)(op) {
+	case raw.OpCreate:
+		f.Create(Row{base: acc, checks: allow(f.accumulator, true)})
+	case raw.OpResult:
+		m, used, end := &guest, guest.used, guest.used+raw.EffectBytes+f.outputs[0].fixedBytes
+		if end > len(m.effects) && !m.grow(end) {
+			return
+		}
+		m.used = end
+		effect := unsafe.Pointer(&m.effects[used])
+		*(*uint64)(effect) = raw.EffectEmit | uint64(i)<<32
+		*(*uint64)(unsafe.Add(effect, raw.EffectAtLength)) = uint64(f.outputs[0].fixedBytes)
+		out := Row{base: unsafe.Add(effect, raw.EffectBytes), checks: allow(f.outputs[0], true)}
+		f.Result(Row{base: acc, checks: allow(f.accumulator, false)}, out)
+	case raw.OpMerge:
+		second := *(*uint32)(unsafe.Add(op, raw.OpAtArg))
+		other := Row{base: unsafe.Add(fr.slots, uintptr(second)*fr.stride), checks: allow(f.accumulator, false)}
+		f.Merge(Row{base: acc, checks: allow(f.accumulator, true)}, other)
+	default:
 		f.unknown()
 	}
-	second := *(*uint32)(unsafe.Add(op, raw.OpAtArg))
-	acc := Row{base: unsafe.Add(fr.slots, uintptr(slot)*fr.stride), checks: allow(f.accumulator, true)}
-	f.Merge(acc, Row{base: unsafe.Add(fr.slots, uintptr(second)*fr.stride), checks: allow(f.accumulator, false)})
 }
 
 // op performs any op, whatever the widths.

@@ -117,8 +117,7 @@ func (b *base) common() *base { return b }
 // opened performs an opening.
 func (b *base) opened(o *Op) {
 	opening := &Opening{Parameters: o.in(b.parameters), of: b, op: o}
-	if o.arg != 0 {
-		at := o.arg
+	if at := o.arg; at != 0 {
 		opening.Input = b.input.bindAny(o, &at)
 		opening.Second = b.second.bindAny(o, &at)
 	}

@@ -211,7 +211,13 @@ func (c String) Set(r Row, v string) {
 }
 
 // Copy sets the field to a column of another row: null if that is.
-func (c String) Copy(r Row, of String, from Row) { copyText(r, uint8(c), from, uint8(of), typeString) }
+func (c String) Copy(r Row, of String, from Row) {
+	if raw.Checked {
+		from.check(uint8(of), typeString, false)
+		r.check(uint8(c), typeString, true)
+	}
+	copyText(r, from, int(c)|int(of)<<8)
+}
 
 // Bytes is a column of type BYTES: its position in the row.
 type Bytes uint8
@@ -240,7 +246,13 @@ func (c Bytes) Get(r Row) []byte {
 func (c Bytes) Set(r Row, v []byte) { putBytes(r, uint8(c), typeBytes, v) }
 
 // Copy sets the field to a column of another row: null if that is.
-func (c Bytes) Copy(r Row, of Bytes, from Row) { copyText(r, uint8(c), from, uint8(of), typeBytes) }
+func (c Bytes) Copy(r Row, of Bytes, from Row) {
+	if raw.Checked {
+		from.check(uint8(of), typeBytes, false)
+		r.check(uint8(c), typeBytes, true)
+	}
+	copyText(r, from, int(c)|int(of)<<8)
+}
 
 // at is where the field is. The type is for the native check.
 func at(r Row, c uint8, sqlType string) unsafe.Pointer {
@@ -262,6 +274,10 @@ func setNull(r Row, c uint8, sqlType string) {
 	if raw.Checked {
 		r.check(c, sqlType, true)
 	}
+	writeNull(r, c)
+}
+
+func writeNull(r Row, c uint8) {
 	*(*byte)(unsafe.Add(r.base, uintptr(c/8+1))) |= 1 << (c % 8)
 	*(*uint64)(unsafe.Add(r.base, firstField+8*uintptr(c))) = 0
 }
@@ -271,6 +287,10 @@ func put(r Row, c uint8, sqlType string, v uint64) {
 	if raw.Checked {
 		r.check(c, sqlType, true)
 	}
+	write(r, c, v)
+}
+
+func write(r Row, c uint8, v uint64) {
 	*(*byte)(unsafe.Add(r.base, uintptr(c/8+1))) &^= 1 << (c % 8)
 	*(*uint64)(unsafe.Add(r.base, firstField+8*uintptr(c))) = v
 }

@@ -77,6 +77,7 @@ func register() bool {
 			Merge:  func(acc, o wasmstream.Row) { n.Set(acc, n.Get(acc)+n.Get(o)); sum.Set(acc, sum.Get(acc)+sum.Get(o)) },
 			Result: func(acc, out wasmstream.Row) { mean.Set(out, float64(sum.Get(acc))/float64(n.Get(acc))) },
 		},
+		mixer(),
 	)
 	return true
 }
@@ -126,7 +127,7 @@ func TestDescribeIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := m.Functions[2]
-	if len(m.Functions) != 3 || f.Role != "aggregate" || f.Doc != `a "mean"` || len(f.Parameters) != 1 || f.Parameters[0].Default != "1.5" || f.Parameters[0].Type != "DOUBLE" {
+	if len(m.Functions) != 4 || f.Role != "aggregate" || f.Doc != `a "mean"` || len(f.Parameters) != 1 || f.Parameters[0].Default != "1.5" || f.Parameters[0].Type != "DOUBLE" {
 		t.Errorf("got %+v", m)
 	}
 }

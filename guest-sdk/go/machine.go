@@ -42,13 +42,27 @@ type machine struct {
 }
 
 // openRow is a row of variable width that is being written in the effects: longer values that are set in the order of the
-// columns go right behind it.
-type openRow struct {
-	base unsafe.Pointer
-	at   int // in the effects
-	next int // the first column that may still go there
-	// mixed is whether a longer value went into the arena, or was replaced.
-	mixed bool
+// columns go right behind it. It is where the row is, shifted left by rowShift, and a bit that says that it is sound: no longer
+// value went into the arena or was replaced; and below that, the first column that may still go there. 0 if there is none. It
+// is one number, since that takes one load or store.
+type openRow uint64
+
+const (
+	rowShift = 32
+	rowSound = 1 << 31
+)
+
+func openRowAt(at int) openRow { return openRow(at)<<rowShift | rowSound }
+
+func (r openRow) at() int { return int(r >> rowShift) }
+
+func (r openRow) next() int { return int(r & (rowSound - 1)) }
+
+func (r openRow) isSound() bool { return r&rowSound != 0 }
+
+// isOpen tells the row that is being written, as long as it is sound.
+func (m *machine) isOpen(row unsafe.Pointer) bool {
+	return m.open.isSound() && row == unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), m.open.at())
 }
 
 var guest machine
@@ -91,8 +105,9 @@ func (m *machine) In(size uint32) []byte {
 	if size > raw.FrameBytesMax {
 		return nil
 	}
-	if need := (int(size) + 7) / 8; need > len(m.in) || m.in == nil {
-		m.in = make([]uint64, max(need, 1<<13))
+	if need := (int(size) + 7) / 8; need >= len(m.in) {
+		// A word more: loops over ops look at the kind of the one behind the last, too.
+		m.in = make([]uint64, max(need, 1<<13)+1)
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.in))), size)
 }
@@ -107,7 +122,7 @@ func (m *machine) Call(index uint32, bytes []byte) (effects []byte, fits bool) {
 	} else if m.used > 0 {
 		clear(m.effects[:m.used])
 	}
-	m.used, arena, m.tooLarge, m.busy, m.open = 0, arena[:0], false, true, openRow{}
+	m.used, arena, m.tooLarge, m.busy, m.open = 0, arena[:0], false, true, 0
 	f, fr := m.functions[m.check(index, bytes)], open(bytes)
 	if quick, ok := f.(fast); !ok || !quick.run(fr) {
 		m.perform(f, fr)

@@ -71,44 +71,70 @@ func (m *machine) perform(f Function, fr frame) {
 	}
 }
 
-// emitEach performs the ops of a frame each of which is to emit one row: what perform does, in one loop, since in Wasm a
-// call costs as much as all that there is to do for a record.
+// emitEach performs the ops of a frame each of which is to emit one row: what perform does, in a loop that does nothing else,
+// since in Wasm a call costs as much as all that there is to do for a record, and each load and store as much as some
+// instructions.
 func (b *base) emitEach(fr frame, fill func(o *Op, in, out Row)) bool {
 	if fr.isOpening() {
 		return false
 	}
-	o, m, s, op := &current, &guest, b.outputs[0], fr.ops
-	o.frame, o.of, o.kind = fr, b, raw.OpOnRecord
-	for i := uint32(0); i < fr.count && !m.tooLarge; i++ {
-		if *(*uint16)(op) != raw.OpOnRecord {
+	o, m, s := &current, &guest, b.outputs[0]
+	o.frame, o.of, o.kind, o.pending = fr, b, raw.OpOnRecord, s
+	for i, filled := b.emitRows(0, s, s.fixedBytes, fill); i < fr.count; i, filled = b.emitRows(i, s, s.fixedBytes, fill) {
+		switch {
+		case filled:
+			if o.pending != nil {
+				o.finish()
+			}
+			o.pending, i = s, i+1
+		case *(*uint16)(unsafe.Add(fr.ops, i*raw.OpBytes)) != raw.OpOnRecord:
 			b.unknown()
+		default:
+			m.grow(m.used + raw.EffectBytes + s.fixedBytes)
 		}
-		rowArg := *(*uint64)(unsafe.Add(op, raw.OpAtRow))
-		o.index, o.row, o.arg, o.pending = i, uint32(rowArg), uint32(rowArg>>32), nil
-		at := m.used + raw.EffectBytes
-		end := at + s.fixedBytes
-		if end > len(m.effects) && !m.grow(end) {
+		if m.tooLarge {
 			break
 		}
-		m.used = end
+	}
+	o.pending, m.open = nil, 0
+	return true
+}
+
+// emitRows performs ops from i on; it returns the first that is not to emit, that there is no room for, or, filled, whose row
+// is yet to be finished: it is not sound, or the function has done something else behind it.
+//
+// What goes round here is written for what Go makes of it in Wasm: each branch leads past a table of all places where the
+// function may go on, and each load and store is checked for bounds. So there is one branch for all that is seldom, and what
+// is left to emitEach is not called from here; variables are read again, where to keep them across the call would be a store
+// and a load; and pointers that are sums need no check for nil.
+func (b *base) emitRows(i uint32, s *schema, fixedBytes int, fill func(o *Op, in, out Row)) (at uint32, filled bool) {
+	o, m := &current, &guest
+	if fill == nil {
+		return i, false // it never is: this spares a look each time round
+	}
+	for {
+		at := m.used + raw.EffectBytes
+		end := at + fixedBytes
+		op := unsafe.Add(o.ops, uintptr(i)*raw.OpBytes)
+		// Below zero: behind the last op, or no room. Not zero: another op.
+		if ((int(o.count)-1-int(i))|(len(m.effects)-end))>>63|int(*(*uint16)(op)^raw.OpOnRecord) != 0 {
+			return i, false
+		}
+		rowArg := *(*uint64)(unsafe.Add(op, raw.OpAtRow))
+		o.index, o.row, o.arg = i, uint32(rowArg), uint32(rowArg>>32)
+		m.used, m.open = end, openRowAt(at)
 		out := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), at)
 		*(*uint64)(unsafe.Add(out, -raw.EffectBytes)) = raw.EffectEmit | uint64(i)<<32
-		*(*uint64)(unsafe.Add(out, raw.EffectAtLength-raw.EffectBytes)) = uint64(s.fixedBytes)
-		if s.variable {
-			o.pending, m.open = s, openRow{base: out, at: at}
+		fill(o, Row{base: unsafe.Add(o.base, uint32(rowArg)), checks: allow(b.input, false)}, Row{base: out, checks: allow(s, true)})
+		i, at = o.index, m.open.at()
+		if !m.open.isSound() {
+			return i, true
 		}
-		fill(o, Row{base: unsafe.Add(fr.base, uint32(rowArg)), checks: allow(b.input, false)}, Row{base: out, checks: allow(s, true)})
-		switch {
-		case o.pending == nil:
-		case m.open.mixed || m.tooLarge:
-			o.finish()
-		default:
-			*(*uint32)(unsafe.Add(out, raw.EffectAtLength-raw.EffectBytes)) = uint32(m.used - at)
-		}
-		op = unsafe.Add(op, raw.OpBytes)
+		// Whatever its width, it ends where the effects do.
+		out = unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), at)
+		*(*uint32)(unsafe.Add(out, raw.EffectAtLength-raw.EffectBytes)) = uint32(m.used - at)
+		i++
 	}
-	m.open = openRow{}
-	return true
 }
 
 // in is the op's row.
@@ -242,28 +268,28 @@ func (o *Op) begin(kind, aux uint32, s *schema) Row {
 	row := Row{base: o.effect(kind, aux, s.fixedBytes), checks: allow(s, true)}
 	if s.variable {
 		o.pending = s
-		guest.open = openRow{base: row.base, at: guest.used - s.fixedBytes}
+		guest.open = openRowAt(guest.used - s.fixedBytes)
 	}
 	return row
 }
 
 // finish ends the row that is being written.
 func (o *Op) finish() {
-	m, s, open := &guest, o.pending, guest.open
-	o.pending, m.open = nil, openRow{}
+	m, s, at, isSound := &guest, o.pending, guest.open.at(), guest.open.isSound()
+	o.pending, m.open = nil, 0
 	if m.tooLarge {
 		return
 	}
-	if open.mixed {
+	if !isSound {
 		// Its longer values are not where they have to be: they were set in another order, or again.
-		row := Row{base: open.base, checks: allow(s, false)}
+		row := Row{base: unsafe.Pointer(&m.effects[at]), checks: allow(s, false)}
 		s.scratch = s.appendRow(s.scratch[:0], row)
-		clear(m.effects[open.at:m.used])
-		m.used = open.at
+		clear(m.effects[at:m.used])
+		m.used = at
 		m.reserve(len(s.scratch))
-		copy(m.effects[open.at:], s.scratch)
+		copy(m.effects[at:], s.scratch)
 	}
-	le.PutUint32(m.effects[open.at-raw.EffectBytes+raw.EffectAtLength:], uint32(m.used-open.at))
+	le.PutUint32(m.effects[at-raw.EffectBytes+raw.EffectAtLength:], uint32(m.used-at))
 }
 
 // SetTimer sets a timer of the key or window: of a function with a callback for timers of that domain.

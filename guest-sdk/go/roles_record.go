@@ -1,6 +1,10 @@
 package wasmstream
 
-import "github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+import (
+	"unsafe"
+
+	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+)
 
 // Map makes a row of each record.
 type Map struct {
@@ -48,6 +52,51 @@ type Filter struct {
 func (f *Filter) prepare() {
 	f.declare(base{name: f.Name, doc: f.Doc, role: "filter", open: f.Open, with: f.Parameters},
 		schemas{input: f.Input}, f.Keep != nil)
+}
+
+// run is emitEach for what is kept.
+func (f *Filter) run(fr frame) bool {
+	if fr.isOpening() {
+		return false
+	}
+	o := &current
+	o.frame, o.of, o.kind, o.pending = fr, &f.base, raw.OpOnRecord, nil
+	for i, kept := f.keepRows(0, f.Keep); i < fr.count && !guest.tooLarge; i, kept = f.keepRows(i+1, f.Keep) {
+		if !kept {
+			f.unknown()
+		}
+		o.effect(raw.EffectKeep, 0, 0)
+	}
+	return true
+}
+
+// keepRows filters from op i on; it returns the first that is of another kind, or that was kept and for which there is no
+// room. It is written as emitRows is.
+func (f *Filter) keepRows(i uint32, keep func(o *Op, in Row) bool) (at uint32, kept bool) {
+	o, m := &current, &guest
+	if keep == nil {
+		return i, false
+	}
+	for {
+		op := unsafe.Add(o.ops, uintptr(i)*raw.OpBytes)
+		// Below zero: behind the last op. Not zero: another op.
+		if (int(o.count)-1-int(i))>>63|int(*(*uint16)(op)^raw.OpOnRecord) != 0 {
+			return i, false
+		}
+		rowArg := *(*uint64)(unsafe.Add(op, raw.OpAtRow))
+		o.index, o.row, o.arg = i, uint32(rowArg), uint32(rowArg>>32)
+		kept := keep(o, Row{base: unsafe.Add(o.base, uint32(rowArg)), checks: allow(f.input, false)})
+		i = o.index
+		if kept {
+			end := m.used + raw.EffectBytes
+			if end > len(m.effects) {
+				return i, true
+			}
+			*(*uint64)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), m.used)) = raw.EffectKeep | uint64(i)<<32
+			m.used = end
+		}
+		i++
+	}
 }
 
 func (f *Filter) op(o *Op) {

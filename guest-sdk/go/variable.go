@@ -71,66 +71,86 @@ func inlineBits(v []byte) uint64 {
 	return bits
 }
 
-// copyText sets a field of variable width to that of another row.
-func copyText(to Row, c uint8, from Row, of uint8, sqlType string) {
-	if raw.Checked {
-		from.check(of, sqlType, false)
-		to.check(c, sqlType, true)
-	}
-	source, target := unsafe.Add(from.base, firstField+8*uintptr(of)), unsafe.Add(to.base, firstField+8*uintptr(c))
-	// A short value is no null, and as good in one row as in another.
-	if v := *(*uint64)(source); v&inlineMark != 0 {
-		if *(*uint64)(target) != 0 {
-			replaceText(to, target)
-		}
-		*(*byte)(unsafe.Add(to.base, uintptr(c/8+1))) &^= 1 << (c % 8)
-		*(*uint64)(target) = v
+// copyText sets a field of variable width to that of another row: columns is that of the first and, shifted by 8, of the other.
+// Like emitRows it is written for few branches, loads and stores.
+//
+//go:nosplit
+func copyText(to, from Row, columns int) {
+	c := columns & 0xFF
+	source, target := unsafe.Add(from.base, firstField+8*(columns>>8)), unsafe.Add(to.base, firstField+8*c)
+	v, m := *(*uint64)(source), &guest
+	effects, at, size := unsafe.Pointer(unsafe.SliceData(m.effects)), m.used, pad8(int(uint32(v)))
+	// Each is not zero: the row is not the open one, or not sound; it or a column behind it was set, or there is no room; the value
+	// is short, or empty or null, or of a row that is being written; the field is null.
+	elsewhere := (uint64(uintptr(to.base)-uintptr(effects))<<1 | 1) ^ uint64(m.open>>(rowShift-1))
+	behind := uint64((c-m.open.next())|(len(m.effects)-at-size)) >> 63
+	if elsewhere|behind|(v-1)>>62|(*(*uint64)(unsafe.Add(to.base, 1))>>(uint(c)&63))&1 != 0 {
+		copySeldom(to, c, from, columns>>8)
 		return
 	}
-	// A longer one, which in a row that is not being written is padded with zeros: by words, since to call what copies bytes
-	// costs more than all the rest.
-	m, v, end := &guest, *(*uint64)(source), 0
-	if v != 0 && v < pendingMark && *(*uint64)(target) == 0 && to.base == m.open.base && int(c) >= m.open.next {
-		end = m.used + pad8(int(uint32(v)))
+	*(*uint64)(target) = uint64(at-m.open.at())<<32 | uint64(uint32(v))
+	m.used, m.open = at+size, openRowAt(m.open.at())+openRow(c+1)
+	// Values of rows that are not being written are padded with zeros: by words, since to call what copies bytes costs more than
+	// all the rest.
+	out, in := unsafe.Add(effects, at), unsafe.Add(from.base, uintptr(v>>32))
+	*(*uint64)(out) = *(*uint64)(in)
+	*(*uint64)(unsafe.Add(out, size-8)) = *(*uint64)(unsafe.Add(in, size-8))
+	if size > 16 {
+		copyWords(unsafe.Add(out, 8), unsafe.Add(in, 8), size-16)
 	}
-	if end > 0 && end <= len(m.effects) {
-		out, in := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), m.used), unsafe.Add(from.base, uintptr(v>>32))
-		*(*uint64)(target) = uint64(m.used-m.open.at)<<32 | uint64(uint32(v))
-		*(*byte)(unsafe.Add(to.base, uintptr(c/8+1))) &^= 1 << (c % 8)
-		for left := end - m.used; left > 0; left -= 8 {
-			*(*uint64)(out) = *(*uint64)(in)
-			out, in = unsafe.Add(out, 8), unsafe.Add(in, 8)
-		}
-		m.used, m.open.next = end, int(c)+1
+}
+
+// copyWords copies whole words.
+//
+//go:noinline
+func copyWords(to, from unsafe.Pointer, size int) {
+	if size > 64 {
+		copy(unsafe.Slice((*byte)(to), size), unsafe.Slice((*byte)(from), size))
 		return
 	}
-	if isNull(from, of, sqlType) {
+	for at := 0; at < size; at += 8 {
+		*(*uint64)(unsafe.Add(to, at)) = *(*uint64)(unsafe.Add(from, at))
+	}
+}
+
+// copySeldom is copyText of short values, of nulls, of values of rows that are being written, and where the call has no room.
+func copySeldom(to Row, c int, from Row, of int) {
+	source, target := unsafe.Add(from.base, firstField+8*of), unsafe.Add(to.base, firstField+8*c)
+	v := *(*uint64)(source)
+	switch {
+	case v&inlineMark != 0:
+		// A short value is no null, and as good in one row as in another.
 		replaceText(to, target)
-		setNull(to, c, sqlType)
-		return
+		write(to, uint8(c), v)
+	case *(*byte)(unsafe.Add(from.base, of/8+1))&(1<<(of%8)) != 0:
+		replaceText(to, target)
+		writeNull(to, uint8(c))
+	default:
+		p, n := viewOf(from, v, source)
+		if bits, ok := textBits(to, c, target, unsafe.Slice((*byte)(p), n)); ok {
+			write(to, uint8(c), bits)
+		}
 	}
-	p, n := view(from, of, sqlType)
-	putBytes(to, c, sqlType, unsafe.Slice((*byte)(p), n))
 }
 
 // replaceText notes that a longer value behind the open row is not needed any more.
 func replaceText(r Row, at unsafe.Pointer) {
-	if old := *(*uint64)(at); old != 0 && old&inlineMark == 0 && r.base == guest.open.base {
-		guest.open.mixed = true
+	if old := *(*uint64)(at); old != 0 && old&inlineMark == 0 && guest.isOpen(r.base) {
+		guest.open &^= rowSound
 	}
 }
 
 func longBits(r Row, c int, v []byte) (uint64, bool) {
 	m := &guest
-	if r.base == m.open.base {
+	if m.isOpen(r.base) {
 		// Without room the buffer would move, and the row with it.
-		if end := m.used + pad8(len(v)); c >= m.open.next && end <= len(m.effects) {
-			offset := m.used - m.open.at
+		if end := m.used + pad8(len(v)); c >= m.open.next() && end <= len(m.effects) {
+			offset := m.used - m.open.at()
 			copy(m.effects[m.used:], v)
-			m.used, m.open.next = end, c+1
+			m.used, m.open = end, openRowAt(m.open.at())+openRow(c+1)
 			return uint64(offset)<<32 | uint64(len(v)), true
 		}
-		m.open.mixed = true
+		m.open &^= rowSound
 	}
 	offset := len(arena)
 	if offset+len(v) > offsetMax {

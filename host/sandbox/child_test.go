@@ -97,7 +97,7 @@ func TestPoisonIsRemembered(t *testing.T) {
 	try(RefusedInvalid, "it is wrong (at byte 7)", 2)
 	answer = &DiedError{Reason: "it ate\x1b everything"}
 	try(RefusedPoisoned, "it ate", 3)
-	try(RefusedPoisoned, `it ate\x1b everything; it is remembered in `+dir, 3)
+	try(RefusedPoisoned, `it ate<1b> everything; it is remembered in `+dir, 3)
 }
 
 // TestSlowIsTriedAgain: a module whose time was up is refused for a while, then tried again

@@ -44,8 +44,10 @@
 //
 // I. Memory that a guest may grow into is reserved once and never moves.
 //
-// J. What runs is not the module but the module with meters in it (package meter),
-// and only after the engine found the original valid. Each call has a budget of fuel,
+// J. What runs is not the module but the module with better code (package refine) and
+// with meters in it (package meter), and only after the engine found the original valid.
+// A memory has less than 4 GiB by a page at least, as package refine wants it (see
+// Options.MemoryPagesMax). Each call has a budget of fuel,
 // host functions charge to it for what they do, and what a number from the guest
 // makes them do they charge before they do it.
 //

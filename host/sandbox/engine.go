@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/sandbox/meter"
+	"github.com/wasmstream/wasmstream/host/sandbox/refine"
 )
 
 // features are the parts of Wasm that a module may use. Reference types stay off,
@@ -144,12 +145,16 @@ func (m *Module) compileAnew(wasm []byte) error {
 	return m.compileWith(metered, nil)
 }
 
-// metered is what runs in place of a module (see package meter).
+// metered is what runs in place of a module (see packages refine and meter).
 func (m *Module) metered(wasm []byte) ([]byte, error) {
-	if m.options.unmetered {
-		return wasm, nil
+	refined, err := refine.Rewrite(wasm)
+	if err != nil {
+		return nil, m.invalid(err)
 	}
-	metered, err := meter.Rewrite(wasm)
+	if m.options.unmetered {
+		return refined, nil
+	}
+	metered, err := meter.Rewrite(refined)
 	if err != nil {
 		return nil, m.invalid(err)
 	}

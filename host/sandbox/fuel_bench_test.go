@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmstream/wasmstream/host/sandbox/meter"
+	"github.com/wasmstream/wasmstream/host/sandbox/refine"
 )
 
 // BenchmarkFuel is what meters cost: the same frame by a guest with and without them, in
@@ -87,6 +88,13 @@ func BenchmarkIntake(b *testing.B) {
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Inspect(wasm, Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("refine", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := refine.Rewrite(wasm); err != nil {
 				b.Fatal(err)
 			}
 		}

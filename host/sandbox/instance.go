@@ -106,7 +106,7 @@ func (i *Instance) release() {
 
 // enter runs guest code: the only place that does.
 func (i *Instance) enter(f api.Function, stack []uint64, entry string, function int) error {
-	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
+	i.random, i.lines, i.dropped, i.waits, i.room.starved = randomSeed, 0, 0, 0, false
 	i.stderr = i.stderr[:0]
 	i.busy, i.entry = true, entry
 	i.refuel(entry)
@@ -165,7 +165,7 @@ func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
 	}
 	if size < 0 || size > i.module.options.FrameBytesMax {
 		return nil, 0, &TooLargeError{Module: i.module.name, Bytes: size,
-			Reason: fmt.Sprintf("a frame may have %d bytes", i.module.options.FrameBytesMax)}
+			Reason: fmt.Sprintf("a frame may have %d bytes (FrameBytesMax), which no field of limits raises", i.module.options.FrameBytesMax)}
 	}
 	i.stack[0] = uint64(size)
 	if err := i.enter(i.in, i.stack[:1], abi.ExportIn, noFunction); err != nil {

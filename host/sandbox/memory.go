@@ -29,6 +29,7 @@ type guestMemory struct {
 	experimental.LinearMemory // nil: there is none yet, or it was given back
 	most                      uint64
 	taken                     bool // by a guest that has not freed it
+	starved                   bool // it was asked for more than there may be; each call resets it
 }
 
 // take gives a new guest memory without contents.
@@ -46,6 +47,7 @@ func (m *guestMemory) take(least, most uint64, allocate experimental.MemoryAlloc
 // Reallocate implements experimental.LinearMemory.
 func (m *guestMemory) Reallocate(size uint64) []byte {
 	if size > m.most {
+		m.starved = true
 		return nil
 	}
 	return m.LinearMemory.Reallocate(size)

@@ -157,7 +157,7 @@ func (r *specRun) module(file, place string) api.Module {
 		}
 		return nil
 	}
-	metered, err := meter.Rewrite(wasm)
+	metered, err := rewritten(wasm)
 	if err != nil {
 		r.t.Errorf("%s: %s: %v", place, file, err)
 		return nil
@@ -231,7 +231,7 @@ func (r *specRun) invalid(file, place string) {
 	if _, refused := scan(wasm, defaultOptions); refused != nil {
 		return
 	}
-	metered, err := meter.Rewrite(wasm)
+	metered, err := rewritten(wasm)
 	if err != nil {
 		return
 	}

@@ -42,6 +42,7 @@ var layers = []layer{
 	{"host/checkpoint/*", onHost, 3},
 	{"host/sandbox/opcode", onHost, 0},
 	{"host/sandbox/meter", onHost, 1},
+	{"host/sandbox/refine", onHost, 1},
 	{"host/sandbox", onHost, 2},
 	{"host/connector/*", onHost, 2},
 	{"host/format/*", onHost, 2},

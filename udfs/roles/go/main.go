@@ -36,8 +36,11 @@ func sized(size *int64, byDefault, doc string) ([]ws.Parameter, func(*ws.Opening
 }
 
 func init() {
-	ws.Register(scale(), positive(), split(), byUser(), stamped(), total(), largest(), content(), described(), tumbling(), gap(),
-		every(), newest(), idle(), joined(), latest(), matched(), balance(), asked(), words(), written(), present(), longest())
+	// By a variable, so that none is inlined here: in the copy that the compiler makes of a closure for that, columns are calls.
+	for _, f := range []func() ws.Function{scale, positive, split, byUser, stamped, total, largest, content, described, tumbling, gap,
+		every, newest, idle, joined, latest, matched, balance, asked, words, written, present, longest} {
+		ws.Register(f())
+	}
 }
 
 func main() { ws.Main() }
