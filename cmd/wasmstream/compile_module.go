@@ -102,12 +102,24 @@ func childEnded(err error, job sandbox.ChildJob, stdout []byte, stderr string) e
 		return refused
 	case code == exitTooLong || code == -1 && exit.UserTime()+exit.SystemTime() >= job.CPU*9/10: // the system's signal for it is that of others, too
 		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %s of processor time", job.CPU), Slow: true}
-	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") || strings.Contains(stderr, "pthread_create failed"):
+	case isOutOfMemory(stderr):
 		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %d MiB of memory", job.MemoryBytesMax>>20)}
 	case code == exitFailed || code == exitBadInput && !strings.Contains(stderr, "goroutine "):
 		return errors.New(first)
 	}
 	return &sandbox.DiedError{Reason: strings.TrimSpace(exit.String() + " " + first)}
+}
+
+// isOutOfMemory tells from the last words of a process that it got no more memory. The
+// language's runtime does not ask everywhere whether it did, and then dies of the address 0
+// on a stack of its own.
+func isOutOfMemory(stderr string) bool {
+	for _, words := range []string{"out of memory", "cannot allocate memory", "pthread_create failed"} {
+		if strings.Contains(stderr, words) {
+			return true
+		}
+	}
+	return strings.HasPrefix(stderr, "SIGSEGV") && strings.Contains(stderr, "addr=0x0\n\ngoroutine 0 ")
 }
 
 // head keeps the first bytes that are written to it.

@@ -78,6 +78,22 @@ func TestAPoisonedModule(t *testing.T) {
 	run(t, folder, "check", "--cache-dir", dir, "--compile-in-process", "job.yaml").expect(t, exitOK)
 }
 
+// A process whose runtime dies for want of memory, in whatever way, is told so; one that dies otherwise is not.
+func TestEndedForItsMemory(t *testing.T) {
+	t.Parallel()
+	ended := exec.Command("sh", "-c", "exit 2").Run()
+	for stderr, want := range map[string]string{
+		"fatal error: runtime: out of memory\n\ngoroutine 1 [running]:": "compiling it takes more than 256 MiB of memory",
+		"SIGSEGV: segmentation violation\nPC=0x43a01d m=4 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0x39821ff03860 m=4 mp=0x39821ff51808 [idle]:\nruntime.(*spanQueue).tryDrain":    "compiling it takes more than 256 MiB of memory",
+		"panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x1]\n\ngoroutine 1 [running]:": "exit status 2 panic: runtime error: invalid memory address or nil pointer dereference",
+	} {
+		var died *sandbox.DiedError
+		if err := childEnded(ended, sandbox.ChildJob{CPU: time.Second, MemoryBytesMax: 256 << 20}, nil, stderr); !errors.As(err, &died) || died.Slow || died.Reason != want {
+			t.Errorf("%.60s: %v", stderr, err)
+		}
+	}
+}
+
 // A process that the system ends for its processor time, as it does where the process cannot look at it, is told with
 // the limit.
 func TestEndedForItsTime(t *testing.T) {

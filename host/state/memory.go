@@ -243,7 +243,9 @@ func (m *Memory) Edit(r Ref, c Cell) []byte {
 func (m *Memory) Hold(r Ref, c Cell) {
 	if !m.Has(r, c) {
 		m.touch(r)
-		m.show(r)
+		if m.IsPart(r) {
+			m.show(r)
+		}
 		m.entries[r].holds |= 1 << c
 	}
 }
@@ -288,7 +290,9 @@ func (m *Memory) resize(r Ref, c Cell, kept, length int) *text {
 		t.place, t.room = p, uint32(room)
 	}
 	t.length = uint32(length)
-	m.show(r)
+	if m.IsPart(r) {
+		m.show(r)
+	}
 	m.entries[r].holds |= 1 << c
 	return t
 }
@@ -309,7 +313,9 @@ func (m *Memory) Clear(r Ref, c Cell) {
 	if m.Has(r, c) {
 		m.touch(r)
 		m.entries[r].holds &^= 1 << c
-		m.hide(r)
+		if m.IsPart(r) {
+			m.hide(r)
+		}
 	}
 	if k := &m.cells[c]; k.bytes == Variable && int(r) < len(k.texts) && k.texts[r].room > 0 {
 		k.texts[r].length = 0

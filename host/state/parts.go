@@ -180,16 +180,16 @@ func (m *Memory) neighbour(whole Ref, name []byte, behind bool) (found Ref, ok b
 	return found, ok
 }
 
-// show comes before an entry holds something. A part that held nothing joins its tree.
+// show comes before a part holds something. One that held nothing joins its tree.
 func (m *Memory) show(r Ref) {
-	if e := &m.entries[r]; e.holds == live && e.used&named != 0 && e.inline[0] != noWhole {
+	if e := &m.entries[r]; e.holds == live && e.inline[0] != noWhole {
 		m.join(Ref(e.inline[0]), r)
 	}
 }
 
-// hide comes after a cell was emptied. A part that holds nothing any more leaves its tree.
+// hide comes after a cell of a part was emptied. One that holds nothing any more leaves its tree.
 func (m *Memory) hide(r Ref) {
-	if e := &m.entries[r]; e.holds == live && e.used&named != 0 {
+	if m.entries[r].holds == live {
 		m.leave(r)
 	}
 }
