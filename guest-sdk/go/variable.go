@@ -218,7 +218,9 @@ func (m *machine) slotRow(f *frame, slot uint32) unsafe.Pointer {
 	return unsafe.Add(f.base, uint32(entry))
 }
 
-// editSlot makes a slot's row one that can be written: a copy, zeroed if it held no value.
+// editSlot makes a slot's row one that can be written: a copy, zeroed if it held no value. Not inlined as grow is not.
+//
+//go:noinline
 func (m *machine) editSlot(f *frame, slot uint32, s *schema) unsafe.Pointer {
 	v := &m.slots[slot]
 	if v.state != slotEdited {
