@@ -66,7 +66,7 @@ const (
 	OpBytes = 16
 	// OpAtKind is the offset of: what is asked.
 	OpAtKind = 0
-	// OpAtFlags is the offset of: 0 unless the kind says otherwise.
+	// OpAtFlags is the offset of: reserved: 0 now; not to be looked at.
 	OpAtFlags = 2
 	// OpAtSlot is the offset of: index of the slot it works on, or no-slot.
 	OpAtSlot = 4
@@ -160,7 +160,7 @@ const (
 	LogInfo = 1
 	// LogWarn: something is off, the result stands.
 	LogWarn = 2
-	// LogError: something is wrong, the result stands; use fail when it does not.
+	// LogError: something is wrong, the result stands; use fail when it does not. Greater numbers count as this one.
 	LogError = 3
 )
 
@@ -262,21 +262,21 @@ const (
 	FaultTooDeep FaultKind = 5
 	// FaultTooLarge: a frame of one op, or its effects, did not fit the guest's buffer.
 	FaultTooLarge FaultKind = 6
-	// FaultBadPointer: wasmstream_in answered a buffer that is misaligned or not wholly in memory.
+	// FaultBadPointer: wasmstream_in answered a buffer that is misaligned or not wholly in memory, or an import was called with bytes that are not.
 	FaultBadPointer FaultKind = 7
 	// FaultBadEffects: the effects are not wholly in memory, overlap the frame, or are cut off.
 	FaultBadEffects FaultKind = 8
-	// FaultBadEffect: an effect of unknown kind, or not one that the op may have.
+	// FaultBadEffect: an effect of unknown kind, or not one that the op may have: another output, domain, decision, or payload.
 	FaultBadEffect FaultKind = 9
 	// FaultBadOp: an effect of an op that is not in the frame, or out of order.
 	FaultBadOp FaultKind = 10
-	// FaultBadSlot: an effect on a slot that is not in the frame, or not the op's.
+	// FaultBadSlot: an effect on a slot that is not in the frame.
 	FaultBadSlot FaultKind = 11
-	// FaultBadRow: a row or slot that is not canonical in its schema.
+	// FaultBadRow: a row that is not in its one form in its schema: emitted, in a slot, or of a host call.
 	FaultBadRow FaultKind = 12
 	// FaultBadAnswer: an op was not answered as its kind demands.
 	FaultBadAnswer FaultKind = 13
-	// FaultOverLimit: a limit of the host was passed.
+	// FaultOverLimit: a limit of the host was passed; the message names it.
 	FaultOverLimit FaultKind = 14
 	// FaultBadState: a host call on a state that the function does not have, that the op may not use so, or for an op that is not in the frame.
 	FaultBadState FaultKind = 15

@@ -29,7 +29,7 @@ const (
 // Manifest describes a module. A function is called by its index in functions.
 type Manifest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version of the ABI; the module's marker export says the same.
+	// The version of the ABI; the module's marker export says the same, of several the lowest one.
 	AbiVersion uint32 `protobuf:"varint,1,opt,name=abi_version,json=abiVersion,proto3" json:"abi_version,omitempty"`
 	// The SDK it was built with, for people: "wasmstream-go".
 	Sdk string `protobuf:"bytes,2,opt,name=sdk,proto3" json:"sdk,omitempty"`

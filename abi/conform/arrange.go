@@ -15,8 +15,9 @@ type Arrangement bool
 const (
 	// Usual: ops, slots, rows, contexts, without gaps.
 	Usual Arrangement = false
-	// Reversed: contexts, rows, slots, ops, with gaps between them whose bytes are not zero.
-	// A guest that finds areas by the header's offsets does not notice.
+	// Reversed: contexts, rows, slots, ops, with gaps between them whose bytes are not zero,
+	// and neither is what is reserved. A guest that finds areas by the header's offsets, and
+	// looks at nothing that has no meaning yet, does not notice.
 	Reversed Arrangement = true
 )
 
@@ -268,14 +269,43 @@ func (a *arranger) frame(as Arrangement) []byte {
 	b := make([]byte, h.Total)
 	if as == Reversed {
 		for i := range b {
-			b[i] = 0xA5
+			b[i] = filler
 		}
 	}
 	abi.PutHeader(b, h)
+	if as == Reversed {
+		a.fillReserved(b)
+	}
 	copy(b[h.RowsOffset:], a.rows)
 	copy(b[h.ContextsOffset:], a.contexts)
 	a.place(b, &h, entry)
 	return b
+}
+
+// filler is what bytes are that have no meaning.
+const filler = 0xA5
+
+// Where what is reserved begins: the header's and a context's end with it.
+const (
+	headerReserved  = abi.HeaderAtTotalLength + 4
+	contextReserved = abi.ContextAtSecond + 4
+)
+
+// fillReserved fills in what is reserved of the header, the ops and the contexts.
+func (a *arranger) fillReserved(frame []byte) {
+	fill := func(b []byte) {
+		for i := range b {
+			b[i] = filler
+		}
+	}
+	fill(frame[headerReserved:abi.HeaderBytes])
+	for i := range a.ops {
+		op := &a.ops[i]
+		op.Flags = filler<<8 | filler
+		if contextBytes(a.role, op.Kind) == abi.ContextPairBytes {
+			fill(a.contexts[op.Arg-1+contextReserved:][:abi.ContextPairBytes-contextReserved])
+		}
+	}
 }
 
 // place writes what names rows, contexts and slots.

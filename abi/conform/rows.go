@@ -195,16 +195,61 @@ func (r *Rows) Effect(e *abi.Effect) string {
 		return fmt.Sprintf("%s, nothing in slot %d", e.Kind, e.Aux)
 	case e.Kind == abi.EffectSetSlot:
 		return fmt.Sprintf("%s, slot %d, %s", e.Kind, e.Aux, r.Slot(int(e.Aux), e.Payload))
-	case len(e.Payload) == 8, len(e.Payload) == 16:
-		text := fmt.Sprintf("%s, aux %d", e.Kind, e.Aux)
+	case e.Kind == abi.EffectRequest:
+		return fmt.Sprintf("%s %s", e.Kind, showRow(requestSchema, e.Payload))
+	}
+	text := e.Kind.String() + auxOf(e)
+	switch len(e.Payload) {
+	case 0:
+	case 8, 16:
 		for at := 0; at < len(e.Payload); at += 8 {
 			text += fmt.Sprintf(" %d", int64(binary.LittleEndian.Uint64(e.Payload[at:])))
 		}
-		return text
-	case len(e.Payload) == 0:
-		return fmt.Sprintf("%s, aux %d", e.Kind, e.Aux)
+	default:
+		text += fmt.Sprintf(", %d bytes %s", len(e.Payload), cut(e.Payload))
 	}
-	return fmt.Sprintf("%s, aux %d, %d bytes %s", e.Kind, e.Aux, len(e.Payload), cut(e.Payload))
+	return text
+}
+
+var requestSchema = stream.MustSchema(
+	stream.Field{Name: "method", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "url", Type: stream.Type{Kind: stream.String}},
+	stream.Field{Name: "headers", Type: stream.Type{Kind: stream.String}}, stream.Field{Name: "body", Type: stream.Type{Kind: stream.Bytes}})
+
+// auxWords are what the aux of an effect means, as cases have it.
+var auxWords = map[abi.EffectKind][]string{
+	abi.EffectSetTimer: {"event", "processing"}, abi.EffectDeleteTimer: {"event", "processing"},
+	abi.EffectDecide: {"continue", "fire", "purge", "fire-and-purge"},
+}
+
+func auxOf(e *abi.Effect) string {
+	words := auxWords[e.Kind]
+	switch {
+	case int64(e.Aux) < int64(len(words)):
+		return " " + words[e.Aux]
+	case e.Kind == abi.EffectEvict:
+		return fmt.Sprintf(" %d", e.Aux)
+	case e.Kind == abi.EffectTouch:
+		return fmt.Sprintf(", slot %d", e.Aux)
+	case e.Aux == 0:
+		return ""
+	}
+	return fmt.Sprintf(", aux %d", e.Aux)
+}
+
+// StateName is a list or map state as its manifest names it.
+func (r *Rows) StateName(state int) string {
+	if state < len(r.states) {
+		return r.states[state].name
+	}
+	return fmt.Sprint(state)
+}
+
+// SlotName says what a slot is of: a state, or the accumulator; "" if that is not known.
+func (r *Rows) SlotName(slot int) string {
+	if len(r.names) == 0 {
+		return ""
+	}
+	return r.names[slot%len(r.names)]
 }
 
 // Slot shows what a slot of a frame holds.

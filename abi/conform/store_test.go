@@ -129,3 +129,38 @@ func TestStoreRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Effects are shown in the words of cases.txt.
+func TestEffectsAreShown(t *testing.T) {
+	rows, err := conform.RowsOf(&abi.Function{Role: abi.RoleProcess, Input: column, Output: column, States: []*abi.State{{Name: "seen", Kind: abi.StateValue, Value: column}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := func(numbers ...int64) (b []byte) {
+		for _, n := range numbers {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+		return b
+	}
+	for want, e := range map[string]abi.Effect{
+		"emit to output 0, (n 7)":     {Kind: abi.EffectEmit, Payload: long(0, 7)},
+		"set-timer event 601000":      {Kind: abi.EffectSetTimer, Payload: long(601000)},
+		"delete-timer processing -5":  {Kind: abi.EffectDeleteTimer, Aux: 1, Payload: long(-5)},
+		"set-timer, aux 2 0":          {Kind: abi.EffectSetTimer, Aux: 2, Payload: long(0)},
+		"decide fire-and-purge":       {Kind: abi.EffectDecide, Aux: 3},
+		"decide, aux 4":               {Kind: abi.EffectDecide, Aux: 4},
+		"assign 0 60000":              {Kind: abi.EffectAssign, Payload: long(0, 60000)},
+		"evict 0":                     {Kind: abi.EffectEvict},
+		"touch, slot 1":               {Kind: abi.EffectTouch, Aux: 1},
+		"keep":                        {Kind: abi.EffectKeep},
+		"set-slot, nothing in slot 0": {Kind: abi.EffectSetSlot},
+		"set-slot, slot 0, (n 7)":     {Kind: abi.EffectSetSlot, Payload: long(0, 7)},
+	} {
+		if got := rows.Effect(&e); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if rows.SlotName(1) != "state seen" || rows.StateName(0) != "seen" || rows.StateName(9) != "9" {
+		t.Errorf("names %q, %q, %q", rows.SlotName(1), rows.StateName(0), rows.StateName(9))
+	}
+}

@@ -47,6 +47,10 @@ func writeTables(d *definition) ([]byte, error) {
 	for _, f := range d.Faults {
 		t.row(fmt.Sprint(f.Number), "`"+f.Name+"`", f.Doc)
 	}
+	t.table("Numbers", "name", "value", "what it is")
+	t.row("`no-slot`", fmt.Sprintf("%#X", d.NoSlot), "the slot of an op that has none")
+	t.row("too large", fmt.Sprintf("%#X", d.TooLarge), "what `wasmstream_call` answers when the effects do not fit")
+	t.row("slot entry", fmt.Sprint(d.SlotEntryBytes), "bytes of an entry of the slots' directory: u32 offset, u32 length")
 	t.table("Limits", "name", "value", "of what")
 	for _, l := range d.Limits {
 		t.row(l.Name, fmt.Sprint(l.Value), l.Doc)

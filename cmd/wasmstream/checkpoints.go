@@ -182,7 +182,7 @@ func (k *keeping) goesBack() bool {
 func (k *keeping) comesAgain() string {
 	for _, s := range k.plan.Sinks {
 		if f := s.Connector.File; f == nil || f.Rolling != nil {
-			return "their results will be put out again"
+			return "their results may be put out again"
 		}
 	}
 	return "what came after it is computed anew, and is there once"

@@ -125,7 +125,7 @@ func TestRestoreFreshLineage(t *testing.T) {
 func TestWhatComesAgain(t *testing.T) {
 	for sink, says := range map[string]string{
 		"path: out/firings.ndjson, format: json":                                "is there once",
-		"path: out/firings, format: json, rolling: {size: 20KiB, interval: 1h}": "will be put out again",
+		"path: out/firings, format: json, rolling: {size: 20KiB, interval: 1h}": "may be put out again",
 	} {
 		folder := keptJob(t, "")
 		path := filepath.Join(folder, "job.yaml")

@@ -103,7 +103,7 @@ func childEnded(err error, job sandbox.ChildJob, stdout []byte, stderr string) e
 	case code == exitTooLong || code == -1 && exit.UserTime()+exit.SystemTime() >= job.CPU*9/10: // the system's signal for it is that of others, too
 		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %s of processor time", job.CPU), Slow: true}
 	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") || strings.Contains(stderr, "pthread_create failed"):
-		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %d MiB of memory", job.AddressBytesMax>>20)}
+		return &sandbox.DiedError{Reason: fmt.Sprintf("compiling it takes more than %d MiB of memory", job.MemoryBytesMax>>20)}
 	case code == exitFailed || code == exitBadInput && !strings.Contains(stderr, "goroutine "):
 		return errors.New(first)
 	}

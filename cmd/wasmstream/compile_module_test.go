@@ -17,7 +17,7 @@ import (
 func childJob(dir string) sandbox.ChildJob {
 	return sandbox.ChildJob{
 		MemoryPagesMax: 1024, ModuleBytesMax: moduleBytesMax, WorkMax: 40_000_000, FunctionsMax: 10_000, TableElementsMax: 16_384,
-		CacheDir: dir, CacheBytesMin: 1, CPU: time.Minute, Wall: deadline, AddressBytesMax: 1 << 30,
+		CacheDir: dir, CacheBytesMin: 1, CPU: time.Minute, Wall: deadline, MemoryBytesMax: 1 << 30,
 	}
 }
 
@@ -45,7 +45,7 @@ func TestCompileModule(t *testing.T) {
 	if err := child(context.Background(), late, goGuest); !errors.As(err, &died) || !strings.Contains(err.Error(), "1ms of processor time") {
 		t.Errorf("without time: %v", err)
 	}
-	tight.AddressBytesMax = 1 << 20
+	tight.MemoryBytesMax = 1 << 20
 	if err := child(context.Background(), tight, goGuest); !errors.As(err, &died) || !strings.Contains(err.Error(), "1 MiB of memory") {
 		t.Errorf("without memory: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -151,4 +152,25 @@ func TestTwoRunsInOneFolder(t *testing.T) {
 		t.Fatalf("%v\n%s", err, rest)
 	}
 	checkHourly(t, dir)
+}
+
+// TestSourceBecameAFolder: what a job read from is a folder when it is to go on, which no
+// restart changes: the run ends at once, and says so.
+func TestSourceBecameAFolder(t *testing.T) {
+	dir, _, _ := interrupted(t)
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "job.yaml")
+	text := read(t, path)
+	flights := regexp.MustCompile(`path: (\S*flights-20k\.ndjson)`).FindStringSubmatch(text)
+	if flights == nil {
+		t.Fatal("the job reads no flights")
+	}
+	write(t, path, strings.Replace(text, flights[1], "folder", 1))
+	o := run(t, dir, "run", "job.yaml")
+	o.expect(t, exitFailed, "cannot read folder: it is a folder, not a file")
+	if strings.Contains(o.stderr, "started again") {
+		t.Errorf("it was tried again:\n%s", o.stderr)
+	}
 }

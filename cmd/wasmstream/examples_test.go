@@ -80,7 +80,59 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestFunctionsPage: the code of docs/functions.md stands in the examples, which TestExamples builds and plays.
+// firstFiles are files that docs/functions.md has its reader write: their names stand before the blocks.
+func firstFiles(t *testing.T) map[string]string {
+	t.Helper()
+	text, _ := document(t, "docs/functions.md")
+	_, text, _ = strings.Cut(text, "\n## The first one, in five minutes\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	files := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)`([a-z-]+\\.[a-z]+)`[^`\n]*:\n\n```[a-z]+\n((?:[^`].*\n|\n)+)```").FindAllStringSubmatch(text, -1) {
+		files[m[1]] = m[2]
+	}
+	return files
+}
+
+// TestFiveMinutes does what docs/functions.md says of the first function.
+func TestFiveMinutes(t *testing.T) {
+	folder := t.TempDir()
+	sdk, err := filepath.Abs("../../guest-sdk/go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "new", "function", "first-seen", "--language", "go", "--role", "process", "--sdk", sdk).expect(t, 0)
+	made := filepath.Join(folder, "first-seen")
+	files := firstFiles(t)
+	if len(files) != 5 {
+		t.Fatalf("the page has %d files", len(files))
+	}
+	for name, text := range files {
+		write(t, filepath.Join(made, name), text)
+	}
+	_, blocks := document(t, "docs/functions.md")
+	at := slices.IndexFunc(blocks, func(b readmeBlock) bool { return b.language == "console" })
+	for _, line := range blocks[at].lines {
+		switch words := strings.Fields(strings.TrimPrefix(line, "$ ")); words[0] {
+		case "make":
+			makeIn(t, made, words[1:]...)
+		default:
+			run(t, made, words[1:]...).expect(t, 0)
+		}
+	}
+	script := read(t, filepath.Join(made, "first-seen.scenario"))
+	if _, wants, _ := strings.Cut(script, "-- script --\n"); wants != `emit events {"id":"a","payload":"one"}
+want out {"id":"a","payload":"one"}
+emit events {"id":"a","payload":"two"}
+` {
+		t.Errorf("the page says what the scenario then has; it has\n%s", script)
+	}
+	if got, want := read(t, filepath.Join(made, "out/result.ndjson")), "{\"id\":\"a\",\"payload\":\"one\"}\n{\"id\":\"b\",\"payload\":\"one\"}\n"; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestFunctionsPage: the code of docs/functions.md stands in the examples, which TestExamples builds and plays, or is
+// what TestFiveMinutes writes and does.
 func TestFunctionsPage(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"*/*.scenario", "*/cases.txt", "*/go/*.go", "*/c/*.c", "*/rust/src/*.rs"} {
@@ -93,8 +145,14 @@ func TestFunctionsPage(t *testing.T) {
 		}
 	}
 	_, blocks := document(t, "docs/functions.md")
+	for _, text := range firstFiles(t) {
+		sources = append(sources, text)
+	}
 	for _, b := range blocks {
 		code := strings.Join(b.lines, "\n")
+		if b.language == "console" {
+			continue
+		}
 		if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(s, code) }) {
 			t.Errorf("no example has\n%s", code)
 		}
@@ -118,8 +176,8 @@ func TestFunctionsPageNamesLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields := schema.Properties.Limits.Properties
-	if len(fields) != 10 {
-		t.Errorf("the page says that there are ten fields; there are %d", len(fields))
+	if len(fields) != 11 {
+		t.Errorf("the page says that there are eleven fields; there are %d", len(fields))
 	}
 	for name, field := range fields {
 		found := regexp.MustCompile(`[Dd]efault (\w+)\.`).FindStringSubmatch(field.Description)

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
@@ -67,15 +68,21 @@ func explainFault(err error, failed *runtime.FunctionError) error {
 	short := fmt.Sprintf("function %s: %s", f.Name, what)
 	text := oneLine(strings.Replace(err.Error(), failed.Error(), short, 1))
 	text += fmt.Sprintf("\n    in module %s (%s)", f.Module.Name, shownPath(f.Module.Path))
-	if failed.Where != "" {
+	var opening *guest.OpenError
+	switch {
+	case errors.As(failed.Err, &opening) && opening.Again:
+		text += "\n    as it was opened again, after a fault"
+	case failed.Where != "":
 		text += "\n    in a call for " + oneLine(failed.Where)
+	default:
+		text += "\n    as it was opened"
 	}
 	for i, function := range backtrace {
 		if i == backtraceMax {
 			text += fmt.Sprintf("\n    … and %d more", len(backtrace)-i)
 			break
 		}
-		text += "\n    at " + oneLine(strings.TrimPrefix(function, "."))
+		text += "\n    at " + oneLine(function)
 	}
 	return &faultError{text, err}
 }

@@ -12,7 +12,7 @@ import (
 // limitProcess does what can be done without the system's help: the collector works
 // harder. The process is a process of its own all the same.
 func limitProcess(job sandbox.ChildJob) error {
-	debug.SetMemoryLimit(job.AddressBytesMax)
+	debug.SetMemoryLimit(job.MemoryBytesMax)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -51,9 +52,9 @@ func TestLimitsOfCalls(t *testing.T) {
 		"fuel of the step":     {"limits: {fuel: 100000}\n", "{from: in, map: {wasm: greedy.burn, with: {n: 100000}}, LIMITS, limits: {fuel: 10000000}}", ""},
 		"more fuel":            {"", "{from: in, map: {wasm: greedy.burn, with: {n: 30000000}}, LIMITS, limits: {fuel: 1000000000, fuel-per-op: 1000000000}}", ""},
 		"memory enough":        {"", "{from: in, map: {wasm: greedy.grow, with: {n: 10}}, LIMITS}", ""},
-		"memory":               {"", "{from: in, map: {wasm: greedy.grow, with: {n: 200}}, LIMITS, limits: {memory: 20MiB}}", "there is no more memory"},
+		"memory":               {"", "{from: in, map: {wasm: greedy.grow, with: {n: 200}}, LIMITS, limits: {memory: 20MiB}}", "there is no more memory; it was refused more memory than 20480 KiB: limits: {memory: …} of the step or the job raises that"},
 		"more memory":          {"", "{from: in, map: {wasm: greedy.grow, with: {n: 1500}}, LIMITS, limits: {memory: 1GiB}}", ""},
-		"not so much by far":   {"", "{from: in, map: {wasm: greedy.grow, with: {n: 1500}}, LIMITS}", "there is no more memory"},
+		"not so much by far":   {"", "{from: in, map: {wasm: greedy.grow, with: {n: 1500}}, LIMITS}", "it was refused more memory than 65536 KiB: limits: {memory: …}"},
 		"output of one record": {"", "{from: in, key-by: [k], process: {wasm: greedy.keep, with: {what: 3, size: 1000}}, LIMITS, limits: {output: 16KiB}}", "limits: {output: …} of the step or the job raises it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +88,38 @@ func TestMemoryThatAModuleNeeds(t *testing.T) {
 	for _, command := range []string{"check", "run"} {
 		run(t, folder, command, "job.yaml").expect(t, exitRefused, "wasm/greedy-c.wasm needs", "the limit for s is 1024 KiB: limits: {memory: …} raises it")
 	}
+}
+
+// TestLimitOfCompiling: a module that costs more to compile than limits allow is refused with what would do, and that does;
+// where there is no job a flag of the same name does.
+func TestLimitOfCompiling(t *testing.T) {
+	folder := sandboxed(t)
+	path := filepath.Join(folder, "go.wasm")
+	write(t, path, read(t, wasmFile("delays-go")))
+	write(t, filepath.Join(folder, "flights.ndjson"), sound)
+	job := wasmJob(t, "go.wasm", "delays")
+	limited := func(units string) { write(t, filepath.Join(folder, "job.yaml"), job+"limits: {compile: "+units+"}\n") }
+	limited("3000000")
+	var enough string
+	for _, command := range [][]string{
+		{"check", "job.yaml"}, {"run", "job.yaml"}, {"module", "inspect", "--compile=3000000", path}, {"module", "conform", "--compile=3000000", path},
+		{"module", "pack", "--compile=3000000", path},
+	} {
+		o := run(t, folder, command...)
+		o.expect(t, exitRefused, "compiling it takes an estimated ", " units of work; the limit is 3000000: ")
+		found := regexp.MustCompile(`limits: \{compile: (\d+)\} at the top of the job file raises it, or --compile=(\d+)`).FindStringSubmatch(strings.Join(strings.Fields(o.stderr), " "))
+		if found == nil || found[1] != found[2] || enough != "" && enough != found[1] {
+			t.Fatalf("%q tells %q; before it was %s", command, found, enough)
+		}
+		enough = found[1]
+	}
+	limited(enough)
+	run(t, folder, "run", "job.yaml").expect(t, exitOK)
+	run(t, folder, "module", "conform", "--compile="+enough, path).expect(t, exitOK)
+	run(t, folder, "module", "inspect", "--compile="+enough, path).expect(t, exitOK)
+	run(t, folder, "module", "inspect", "--compile=-1", path).expect(t, exitBadInput, "--compile is -1; choose from 1 to 1000000000")
+	write(t, filepath.Join(folder, "job.yaml"), greedyJob("", "{from: in, map: {wasm: greedy.grow, with: {n: 1}}, limits: {compile: 100000}}"))
+	run(t, folder, "check", "job.yaml").expect(t, exitBadInput, "steps.s.limits", "compile")
 }
 
 // TestChattyFunction: what a function logs is bounded over all its calls, and told.

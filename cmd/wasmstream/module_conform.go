@@ -21,6 +21,7 @@ type ConformCommand struct {
 	Suite string `help:"The suite to play, if the module has functions of several." placeholder:"NAME" xor:"suite"`
 	JSON  bool   `name:"json" help:"Print one JSON object."`
 	SandboxFlags
+	CompileFlag
 }
 
 // conformity is what `module conform --json` prints.
@@ -45,7 +46,7 @@ func (m testModule) New() (conformance.Instance, error) {
 
 // Run plays all suites of which the module has a function.
 func (c *ConformCommand) Run(e *Env) (err error) {
-	module, closeAll, err := loadModule(e, c.File, c.options(e))
+	module, closeAll, err := loadModule(e, c.File, c.on(c.options(e)))
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type InspectCommand struct {
 	Play  bool     `name:"run" help:"Run the modules' functions too, in the sandbox, and show what they cost: by the cases.txt beside the file or in the folder above it, else on rows that are made up."`
 	Cases string   `help:"With --run, the cases to run the functions on." placeholder:"CASES.txt"`
 	SandboxFlags
+	CompileFlag
 }
 
 // Validate implements kong's check of a command's flags.
@@ -29,7 +30,7 @@ func (c *InspectCommand) Validate() error {
 	if c.Cases != "" && !c.Play {
 		return errors.New("--cases needs --run")
 	}
-	return nil
+	return c.CompileFlag.Validate()
 }
 
 // inspection is what `module inspect --json` prints of a module.
@@ -86,7 +87,7 @@ const pageBytes = 1 << 16
 func (c *InspectCommand) Run(e *Env) error {
 	var errs []error
 	for i, path := range c.Files {
-		found, err := inspect(path)
+		found, err := inspect(path, c.on(sandbox.Options{ModuleBytesMax: moduleBytesMax}))
 		if err == nil && c.Play {
 			found.Run, err = c.costs(e, path)
 		}
@@ -112,7 +113,7 @@ func (c *InspectCommand) Run(e *Env) error {
 
 // inspect reads one module. For one that is refused there is an inspection, of
 // what could be read, and an error.
-func inspect(path string) (*inspection, error) {
+func inspect(path string, o sandbox.Options) (*inspection, error) {
 	wasm, err := readModule(path)
 	var refused *sandbox.RefusedError
 	if errors.As(err, &refused) {
@@ -121,7 +122,7 @@ func inspect(path string) (*inspection, error) {
 	if err != nil {
 		return nil, &exitError{exitBadInput, &fileError{path, err}}
 	}
-	info, err := sandbox.Inspect(wasm, sandbox.Options{ModuleBytesMax: moduleBytesMax})
+	info, err := sandbox.Inspect(wasm, o)
 	found, shown := inspected(path, wasm, info)
 	if shown != nil {
 		return nil, shown

@@ -15,6 +15,7 @@ type PackCommand struct {
 	File     string `arg:"" help:"The module." placeholder:"FILE"`
 	Manifest string `help:"The manifest as JSON. Without it the module's function wasmstream_describe is run in the sandbox." placeholder:"FILE.json"`
 	Output   string `short:"o" help:"Where the packed module goes; by default it replaces FILE." placeholder:"OUT"`
+	CompileFlag
 }
 
 // Run packs the module, and writes it only if it could then be loaded.
@@ -35,7 +36,7 @@ func (c *PackCommand) Run(e *Env) error {
 		}
 		return &exitError{exitRefused, &fileError{c.File, err}}
 	}
-	if _, err := sandbox.Inspect(packed, sandbox.Options{ModuleBytesMax: moduleBytesMax}); err != nil {
+	if _, err := sandbox.Inspect(packed, c.on(sandbox.Options{ModuleBytesMax: moduleBytesMax})); err != nil {
 		var refused *sandbox.RefusedError
 		if c.Manifest != "" && errors.As(err, &refused) && refused.Kind == sandbox.RefusedManifest {
 			return &exitError{exitBadInput, &fileError{c.Manifest, errors.New(refused.Reason)}}
@@ -84,7 +85,7 @@ func (c *PackCommand) manifest(e *Env, wasm []byte) (*abi.Manifest, error) {
 }
 
 func (c *PackCommand) describe(e *Env, wasm []byte) (*abi.Manifest, error) {
-	m := newModules(e, SandboxFlags{CacheDir: cacheOff}.options(e))
+	m := newModules(e, c.on(SandboxFlags{CacheDir: cacheOff}.options(e)))
 	engine, err := sandbox.NewEngine(context.Background(), m.options)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ type runCosts struct {
 // costs runs all functions of a module. For functions that failed there are costs and an
 // error.
 func (c *InspectCommand) costs(e *Env, path string) (found *runCosts, err error) {
-	module, closeAll, err := loadModule(e, path, c.options(e))
+	module, closeAll, err := loadModule(e, path, c.on(c.options(e)))
 	if err != nil {
 		return nil, err
 	}

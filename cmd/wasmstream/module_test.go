@@ -308,7 +308,8 @@ func TestModuleConformFails(t *testing.T) {
 	write(t, filepath.Join(folder, "cases.txt"), "function delays\ncase one flight\ncreate 0\nadd 0 {\"delay\": 7}\nresult 0 => {\"flights\": 2}\n")
 	o = run(t, folder, "module", "conform", "m.wasm", "--cases", "cases.txt")
 	o.expect(t, exitFailed)
-	const once = "FAILED  delays (aggregate): one flight\n        frame 1, line 5: result 0\n        missing: for op 2 emit to output 0, (flights 2, delay_sum NULL, delay_max NULL)\nm.wasm: "
+	// Played in several ways it is told once; what comes then is something else.
+	const once = "FAILED  delays (aggregate): one flight\n        frame 1, line 5: result 0\n        missing: for op 2 emit to output 0, (flights 2, delay_sum NULL, delay_max NULL)\nFAILED  delays (aggregate): a frame of another version, as a later version would have it\n"
 	if !strings.HasPrefix(o.stdout, once) {
 		t.Errorf("got  %s\nwant %s", o.stdout, once)
 	}

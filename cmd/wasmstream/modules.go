@@ -35,6 +35,25 @@ func (f SandboxFlags) options(e *Env) sandbox.Options {
 	return o
 }
 
+// CompileFlag is a flag of commands that take modules where no job says what they may cost.
+type CompileFlag struct {
+	Compile int `help:"What compiling a module may take, in units of work; a refusal says what it takes. As limits: {compile: …} of a job; default 16 million." placeholder:"UNITS"`
+}
+
+// on are options with the flag's limit.
+func (f CompileFlag) on(o sandbox.Options) sandbox.Options {
+	o.WorkMax = f.Compile
+	return o
+}
+
+// Validate implements kong's check of a command's flags.
+func (f CompileFlag) Validate() error {
+	if f.Compile < 0 || f.Compile > sandbox.WorkCeiling {
+		return fmt.Errorf("--compile is %d; choose from 1 to %d", f.Compile, sandbox.WorkCeiling)
+	}
+	return nil
+}
+
 // cacheOff switches the cache of compiled modules off.
 const cacheOff = "off"
 
@@ -106,6 +125,7 @@ func (m *modules) Manifest(module job.Module) (*abi.Manifest, error) {
 	if err != nil {
 		return nil, m.refuse(err)
 	}
+	m.options.WorkMax = int(module.Compile) // one job has one limit
 	info, err := sandbox.Inspect(wasm, m.options)
 	if err != nil {
 		return nil, m.refuse(err)

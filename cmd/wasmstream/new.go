@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/tools/txtar"
 
@@ -24,10 +27,10 @@ type NewCommands struct {
 
 // NewFunctionCommand makes a folder for a function.
 type NewFunctionCommand struct {
-	Name     string `arg:"" help:"The function's name, and the folder's." placeholder:"NAME"`
-	Language string `help:"go, c or rust." required:"" placeholder:"LANGUAGE"`
-	Role     string `help:"What the function is: a role of the ABI." default:"map" placeholder:"ROLE"`
-	SDK      string `name:"sdk" help:"The folder of the SDK; by default guest-sdk/LANGUAGE of this folder or one above, or of a wasmstream beside it." placeholder:"DIR"`
+	Name     string  `arg:"" help:"The function's name, and the folder's." placeholder:"NAME"`
+	Language string  `help:"go, c or rust." required:"" placeholder:"LANGUAGE"`
+	Role     string  `help:"What the function is: a role of the ABI." default:"map" placeholder:"ROLE"`
+	SDK      *string `name:"sdk" help:"The folder of the SDK; by default guest-sdk/LANGUAGE of this folder or one above, or of a wasmstream beside it." placeholder:"DIR"`
 }
 
 //go:embed templates
@@ -45,10 +48,21 @@ var languages = map[string]language{
 
 // lacks says why a folder is not the SDK; "" if it is.
 func (l *language) lacks(dir string) string {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "is not there"
+	case err != nil:
+		return "cannot be read: " + notThere(err, dir).Error()
+	case !info.IsDir():
+		return "is a file, not a folder"
+	}
 	text, err := os.ReadFile(filepath.Join(dir, l.mark))
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return "has no " + l.mark
+	case err != nil:
+		return "has a " + l.mark + " that cannot be read: " + notThere(err, l.mark).Error()
 	case !slices.Contains(strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' }), l.line):
 		return fmt.Sprintf("has a %s that does not say %s", l.mark, l.line)
 	}
@@ -64,7 +78,7 @@ func (c *NewFunctionCommand) Run(e *Env) error {
 	if err != nil {
 		return &exitError{exitBadInput, err}
 	}
-	files, err := c.files(filepath.ToSlash(sdk))
+	files, err := c.files(sdk)
 	if err != nil {
 		return &exitError{exitBadInput, err}
 	}
@@ -129,9 +143,10 @@ func (c *NewFunctionCommand) findSDK() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	candidates := []string{c.SDK}
-	if c.SDK == "" {
-		candidates = nil
+	var candidates []string
+	if c.SDK != nil {
+		candidates = append(candidates, *c.SDK)
+	} else {
 		for dir := filepath.Dir(folder); ; dir = filepath.Dir(dir) {
 			candidates = append(candidates, filepath.Join(dir, "guest-sdk", c.Language), filepath.Join(dir, "wasmstream", "guest-sdk", c.Language))
 			if dir == filepath.Dir(dir) {
@@ -144,19 +159,40 @@ func (c *NewFunctionCommand) findSDK() (string, error) {
 		if err != nil || l.lacks(absolute) != "" {
 			continue
 		}
-		return filepath.Rel(folder, absolute)
+		return c.named(folder, absolute)
 	}
-	if c.SDK == "" {
+	if c.SDK == nil {
 		return "", fmt.Errorf("there is no guest-sdk/%s in this folder or one above: the SDK comes with the source of wasmstream; "+
 			"get that, and say --sdk FOLDER/guest-sdk/%s", c.Language, c.Language)
 	}
-	wrong := fmt.Sprintf("%s %s: it is not the SDK in %s", c.SDK, l.lacks(c.SDK), c.Language)
-	for _, below := range []string{c.Language, filepath.Join("guest-sdk", c.Language)} {
-		if dir := filepath.Join(c.SDK, below); l.lacks(dir) == "" {
-			return "", fmt.Errorf("%s; did you mean %s?", wrong, dir)
+	return "", l.notTheSDK(*c.SDK, c.Language)
+}
+
+// notTheSDK says what is wrong with a folder that --sdk names.
+func (l *language) notTheSDK(dir, name string) error {
+	if dir == "" {
+		return fmt.Errorf("--sdk is empty: it names the folder of the SDK, such as wasmstream/guest-sdk/%s", name)
+	}
+	wrong := fmt.Sprintf("--sdk %s: it %s, so it is not the SDK in %s", dir, l.lacks(dir), name)
+	for _, below := range []string{name, filepath.Join("guest-sdk", name)} {
+		if dir := filepath.Join(dir, below); l.lacks(dir) == "" {
+			return fmt.Errorf("%s; did you mean %s?", wrong, dir)
 		}
 	}
-	return "", errors.New(wrong)
+	return errors.New(wrong)
+}
+
+// named is the SDK's folder as the new one's build files name it. They can quote all but a few characters.
+func (c *NewFunctionCommand) named(folder, sdk string) (string, error) {
+	sdk, err := filepath.Rel(folder, sdk)
+	if err != nil {
+		return "", err
+	}
+	sdk = filepath.ToSlash(sdk)
+	if strings.ContainsRune(sdk, '\\') || !utf8.ValidString(sdk) || strings.ContainsFunc(sdk, unicode.IsControl) {
+		return "", fmt.Errorf("the SDK's folder is %q, which go.mod, make or cargo cannot take: rename it, or link to it from elsewhere", sdk)
+	}
+	return sdk, nil
 }
 
 // files are those of the folder, in the order of their names.
@@ -179,7 +215,7 @@ func (c *NewFunctionCommand) files(sdk string) ([]txtar.File, error) {
 	}
 	var out []txtar.File
 	add := func(name, text string) {
-		text = strings.NewReplacer("NAME", c.Name, "IDENT", strings.ReplaceAll(c.Name, "-", "_"), "=> SDK", "=> "+sdk, "?= SDK", "?= "+sdk, `"SDK"`, `"`+sdk+`"`).Replace(text)
+		text = strings.NewReplacer("NAME", c.Name, "IDENT", strings.ReplaceAll(c.Name, "-", "_"), "=> SDK", "=> "+inGoMod(sdk), "?= SDK", "?= "+inMakefile(sdk), `"SDK"`, inTOML(sdk)).Replace(text)
 		out = append(out, txtar.File{Name: strings.ReplaceAll(name, "NAME", c.Name), Data: []byte(text)})
 	}
 	add("cases.txt", section(role, "cases.txt"))
@@ -208,6 +244,22 @@ func (c *NewFunctionCommand) files(sdk string) ([]txtar.File, error) {
 	slices.SortFunc(out, func(a, b txtar.File) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
+
+// inGoMod, inMakefile and inTOML write a path into a file. It has no backslashes and no control characters.
+func inGoMod(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune("./-_+", r) && !isLetterOrDigit(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
+func isLetterOrDigit(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+func inMakefile(path string) string { return strings.NewReplacer("$", "$$", "#", `\#`).Replace(path) }
+
+func inTOML(path string) string { return `"` + strings.ReplaceAll(path, `"`, `\"`) + `"` }
 
 // isPart tells sections of a role's template that are not files of their own, or that every job has.
 func isPart(section string) bool {

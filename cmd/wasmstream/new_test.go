@@ -52,6 +52,22 @@ func TestNewFunction(t *testing.T) {
 	}
 }
 
+// TestNewFunctionInCxx: what is made for C is C++17, too.
+func TestNewFunctionInCxx(t *testing.T) {
+	if _, err := exec.LookPath(offered["c"]); err != nil {
+		t.Skip("SKIPPED: ", err) // TestNewFunction says so where it must not be
+	}
+	folder := t.TempDir()
+	sdk, err := filepath.Abs("../../guest-sdk/c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []string{abi.RoleAggregate, abi.RoleTrigger, abi.RoleBroadcastProcess, abi.RoleEnrich} {
+		run(t, folder, "new", "function", role, "--language", "c", "--role", role, "--sdk", sdk).expect(t, 0)
+		makeIn(t, filepath.Join(folder, role), "CLANG=clang-19 -x c++ -std=c++17 -Werror", "test")
+	}
+}
+
 // natively are languages whose modules take long to make.
 var natively = map[string]func(t *testing.T, folder string){"go": testGo, "rust": testRust}
 
@@ -75,14 +91,46 @@ func testGo(t *testing.T, folder string) {
 	finish(t, context.Background(), cmd).expect(t, 0)
 }
 
-// makeIn makes a target with the command that is being tested.
-func makeIn(t *testing.T, folder, target string) {
+// makeIn makes targets, or the first one, with the command that is being tested.
+func makeIn(t *testing.T, folder string, targets ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*deadline)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "make", "WASMSTREAM="+binary, target)
+	cmd := exec.CommandContext(ctx, "make", append([]string{"WASMSTREAM=" + binary}, targets...)...)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), "WASMSTREAM_CACHE_DIR="+cache)
 	finish(t, ctx, cmd).expect(t, 0)
+}
+
+// TestSDKInAnyFolder: build files quote the SDK's path, whatever is in it.
+func TestSDKInAnyFolder(t *testing.T) {
+	folder := t.TempDir()
+	for language, build := range map[string][]string{
+		"go":   {"go", "list", "-deps", "."},
+		"c":    {"make", "WASMSTREAM=" + binary, "name.wasm"},
+		"rust": {"cargo", "tree", "--offline"},
+	} {
+		if _, err := exec.LookPath(offered[language]); err != nil {
+			continue // TestNewFunction says so where it must not be
+		}
+		real, err := filepath.Abs(filepath.Join("../../guest-sdk", language))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sdk := filepath.Join(folder, `it's $HOME, $(x) #1, "q" & a;b %`, language)
+		if err := os.MkdirAll(filepath.Dir(sdk), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(real, sdk); err != nil {
+			t.Fatal(err)
+		}
+		run(t, folder, "new", "function", "name", "--language", language, "--sdk", sdk).expect(t, 0)
+		cmd := exec.Command(build[0], build[1:]...)
+		cmd.Dir = filepath.Join(folder, "name")
+		finish(t, context.Background(), cmd).expect(t, 0)
+		if err := os.RemoveAll(cmd.Dir); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestNewFunctionRefuses shows what a wrong command line is told.
@@ -94,6 +142,7 @@ func TestNewFunctionRefuses(t *testing.T) {
 	write(t, filepath.Join(folder, "other/go.mod"), "module example.com/other\n")
 	write(t, filepath.Join(folder, "other/Cargo.toml"), "[package]\nname = \"other\"\n")
 	write(t, filepath.Join(folder, "other/wasmstream.h"), "")
+	write(t, filepath.Join(folder, `back\slash/wasmstream.h`), "#ifndef WASMSTREAM_H\n")
 	for args, want := range map[string]string{
 		"Name --language c":                       "no name for a function",
 		"name --language pascal":                  `no SDK in "pascal"`,
@@ -101,12 +150,15 @@ func TestNewFunctionRefuses(t *testing.T) {
 		"name --language c --role sorcery-supply": "there are map, filter",
 		"name --language go":                      "no guest-sdk/go in this folder or one above: the SDK comes with the source of wasmstream; get that, and say --sdk FOLDER/guest-sdk/go",
 		"Name --language go":                      "no name for a function", // which is told first
-		"name --language go --sdk elsewhere":      "elsewhere has no go.mod: it is not the SDK in go; did you mean elsewhere/guest-sdk/go?",
-		"name --language go --sdk nowhere":        "nowhere has no go.mod: it is not the SDK in go",
-		"name --language go --sdk other":          "other has a go.mod that does not say module github.com/wasmstream/wasmstream/guest-sdk/go: it is not the SDK in go",
-		"name --language rust --sdk other":        `other has a Cargo.toml that does not say name = "wasmstream": it is not the SDK in rust`,
-		"name --language c --sdk other":           "other has a wasmstream.h that does not say #ifndef WASMSTREAM_H",
-		"name --language c --sdk there":           "there has no wasmstream.h",
+		"name --language go --sdk elsewhere":      "--sdk elsewhere: it has no go.mod, so it is not the SDK in go; did you mean elsewhere/guest-sdk/go?",
+		"name --language go --sdk nowhere":        "--sdk nowhere: it is not there, so it is not the SDK in go",
+		"name --language go --sdk other/go.mod":   "--sdk other/go.mod: it is a file, not a folder, so it is not the SDK in go",
+		"name --language go --sdk=":               "--sdk is empty: it names the folder of the SDK, such as wasmstream/guest-sdk/go",
+		"name --language go --sdk other":          "it has a go.mod that does not say module github.com/wasmstream/wasmstream/guest-sdk/go, so it is not the SDK in go",
+		"name --language rust --sdk other":        `it has a Cargo.toml that does not say name = "wasmstream", so it is not the SDK in rust`,
+		"name --language c --sdk other":           "it has a wasmstream.h that does not say #ifndef WASMSTREAM_H",
+		"name --language c --sdk there":           "it has no wasmstream.h",
+		"name --language c --sdk back\\slash":     `the SDK's folder is "../back\\slash", which go.mod, make or cargo cannot take`,
 		"there --language go":                     "there is there already",
 		"name":                                    "missing flags: --language",
 	} {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -23,20 +26,26 @@ import (
 
 // RecordFlags say what is recorded of a run.
 type RecordFlags struct {
-	Record       string `help:"Record what functions of modules are asked and answer into FILE, for wasmstream replay." placeholder:"FILE"`
-	RecordStep   string `help:"Record the functions of this step only; it may be a source or a sink." placeholder:"STEP"`
-	RecordKey    string `help:"Record only calls about this key: JSON, by the columns of the step's key." placeholder:"JSON"`
-	RecordSample string `help:"Record one call of so many of each instance: 1/1000." placeholder:"1/N"`
-	RecordMB     int    `name:"record-mb" help:"Record no more than so many MB; 256 by default." placeholder:"N"`
+	Record       *string `help:"Record what functions of modules are asked and answer into FILE, for wasmstream replay." placeholder:"FILE"`
+	RecordStep   string  `help:"Record the functions of this step only; it may be a source or a sink." placeholder:"STEP"`
+	RecordKey    string  `help:"Record only calls about this key: JSON, by the columns of the step's key." placeholder:"JSON"`
+	RecordSample string  `help:"Record one call of so many of each instance: 1/1000." placeholder:"1/N"`
+	RecordMB     *int    `name:"record-mb" help:"Record no more than so many MB; 256 by default." placeholder:"N"`
 }
+
+// recordMBMax is a pebibyte: more than a file takes.
+const recordMBMax = 1 << 30
 
 // Validate implements kong's check of a command's flags.
 func (f *RecordFlags) Validate() error {
-	if f.Record == "" && (f.RecordStep != "" || f.RecordKey != "" || f.RecordSample != "" || f.RecordMB != 0) {
+	if f.Record != nil && *f.Record == "" {
+		return errors.New("--record is empty: it names the file to record into")
+	}
+	if f.Record == nil && (f.RecordStep != "" || f.RecordKey != "" || f.RecordSample != "" || f.RecordMB != nil) {
 		return errors.New("--record-step, --record-key, --record-sample and --record-mb need --record FILE")
 	}
-	if f.RecordMB < 0 {
-		return errors.New("--record-mb must be 1 or more")
+	if f.RecordMB != nil && (*f.RecordMB < 1 || *f.RecordMB > recordMBMax) {
+		return fmt.Errorf("--record-mb is %d: it must be from 1 to %d; without it a recording takes 256 MB at the most", *f.RecordMB, recordMBMax)
 	}
 	_, err := f.sample()
 	return err
@@ -52,6 +61,26 @@ func (f *RecordFlags) sample() (int, error) {
 		return 0, fmt.Errorf("--record-sample is %q; one call of a thousand is 1/1000", f.RecordSample)
 	}
 	return n, nil
+}
+
+// bytesMax is 0 where the default holds.
+func (f *RecordFlags) bytesMax() int64 {
+	if f.RecordMB == nil {
+		return 0
+	}
+	return int64(*f.RecordMB) << 20
+}
+
+// notMade says why a recording cannot be made.
+func notMade(err error) error {
+	var failed *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("the folder that it is to be in is not there")
+	case errors.As(err, &failed):
+		return failed.Err
+	}
+	return err
 }
 
 // recorder records the functions of a job.
@@ -70,10 +99,11 @@ type recorded struct {
 
 // openRecorder begins a recording; nil if there is to be none.
 func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (*recorder, error) {
-	if f.Record == "" {
+	if f.Record == nil {
 		return nil, nil
 	}
-	r := &recorder{path: f.Record, of: map[*job.Function]recorded{}}
+	path := *f.Record
+	r := &recorder{path: path, of: map[*job.Function]recorded{}}
 	if err := r.choose(f, plan); err != nil {
 		return nil, &exitError{exitBadInput, err}
 	}
@@ -85,14 +115,14 @@ func openRecorder(f *RecordFlags, log *slog.Logger, plan *job.Job, m *modules) (
 	for i, module := range m.digests(plan) {
 		h.Modules = append(h.Modules, recording.Module{Name: module.Name, Path: plan.Modules[i].Path, Digest: module.Digest})
 	}
-	if r.file, err = createRecording(f.Record); err != nil {
-		return nil, &exitError{exitBadInput, &fileError{f.Record, notThere(err, f.Record)}}
+	if r.file, err = createRecording(path); err != nil {
+		return nil, &exitError{exitBadInput, &fileError{path, notMade(err)}}
 	}
-	r.w, err = recording.NewWriter(r.file, recording.Options{BytesMax: int64(f.RecordMB) << 20, Sample: sample, Stopped: func(reason error) {
-		log.Log(context.Background(), slog.LevelWarn, "the recording ends here; the run goes on", "file", f.Record, "reason", reason)
+	r.w, err = recording.NewWriter(r.file, recording.Options{BytesMax: f.bytesMax(), Sample: sample, Stopped: func(reason error) {
+		log.Log(context.Background(), slog.LevelWarn, "the recording ends here; the run goes on", "file", path, "reason", reason)
 	}}, h)
 	if err != nil {
-		return nil, errors.Join(&fileError{f.Record, err}, r.file.Close())
+		return nil, errors.Join(&fileError{path, err}, r.file.Close())
 	}
 	return r, nil
 }
@@ -165,6 +195,9 @@ func keyRow(text string, f *job.Function) (key stream.Row, reads bool, err error
 	if f.Key == nil {
 		return nil, false, nil
 	}
+	if err := hasAll(text, f.Key.Names()); err != nil {
+		return nil, false, err
+	}
 	d, err := json.NewDecoder(f.Key, f.Key)
 	if err != nil {
 		return nil, false, err
@@ -180,6 +213,26 @@ func keyRow(text string, f *job.Function) (key stream.Row, reads bool, err error
 	}
 	// In the order of the columns, whatever that of the JSON is: keys are compared by bytes.
 	return stream.NewProjection(f.Key, columns).AppendTo(nil, w.Row(), stream.Insert), true, nil
+}
+
+// hasAll holds the fields of a JSON object against a key's columns. What is no object is
+// for the decoder to refuse.
+func hasAll(text string, columns []string) error {
+	var fields map[string]any
+	if err := stdjson.Unmarshal([]byte(text), &fields); err != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(columns, name) {
+			return fmt.Errorf("it has no column %q", name)
+		}
+	}
+	for _, name := range columns {
+		if _, ok := fields[name]; !ok {
+			return fmt.Errorf("%s is missing; it may be null", name)
+		}
+	}
+	return nil
 }
 
 // wrap has the calls of an instance recorded, if its function is.

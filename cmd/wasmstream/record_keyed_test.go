@@ -61,6 +61,14 @@ func TestRecordOfAKey(t *testing.T) {
 	}
 	_, o = keyedJob(t, "roles.idle", payments(), "--record-key", `{"user": 3}`)
 	o.expect(t, exitBadInput, "--record-key: the key of idle is (user): ")
+	for key, want := range map[string]string{
+		`{"usr": "user 3"}`:           `it has no column "usr"`,
+		`{"user": "user 3", "at": 1}`: `it has no column "at"`,
+		`{}`:                          "user is missing; it may be null",
+	} {
+		_, o = keyedJob(t, "roles.idle", payments(), "--record-key", key)
+		o.expect(t, exitBadInput, "--record-key: the key of idle is (user): "+want)
+	}
 }
 
 // What a function did with list and map states in C, it does in Rust and in Go.

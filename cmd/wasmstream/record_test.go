@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,16 +43,24 @@ func TestRecordAndReplay(t *testing.T) {
 	text := read(t, filepath.Join(folder, "calls.rec"))
 	write(t, filepath.Join(folder, "cut.rec"), text[:len(text)*2/3])
 	o = run(t, folder, "replay", "cut.rec")
-	o.expect(t, exitOK)
-	if !strings.Contains(o.stdout, "the recording breaks off: ") || !strings.Contains(o.stdout, "all are as they were") {
-		t.Error(o.stdout)
+	var calls int
+	if _, err := fmt.Sscanf(o.stdout, "cut.rec: %d calls of 1 instances of functions: all are as they were\n", &calls); err != nil || calls == 0 {
+		t.Error(o.stdout, err)
 	}
+	o.expect(t, exitBadInput, fmt.Sprintf("cut.rec: its end is missing, so what came after these %d calls is not known: a record of ", calls))
+	if o := run(t, folder, "replay", "--json", "cut.rec"); o.code != exitBadInput || !strings.Contains(o.stdout, `"cut":"a record of `) {
+		t.Error(o.code, o.stdout)
+	}
+	// A byte before its last record, which says that it ends.
+	write(t, filepath.Join(folder, "cut.rec"), text[:strings.LastIndex(text, "{")-9])
+	run(t, folder, "replay", "cut.rec").expect(t, exitBadInput, "it does not say that it ends")
 
 	// The module was built anew.
 	write(t, filepath.Join(folder, "delays.wasm"), read(t, wasmFile("misbehaving-no-result")))
 	run(t, folder, "replay", "calls.rec").expect(t, exitBadInput, "it is not the module delays that was recorded any more; to see what it does differently, say --module delays=")
 	run(t, folder, "replay", "calls.rec", "--module", "delays.wasm").expect(t, exitBadInput, "the module delays has no function delays any more")
 	run(t, folder, "replay", "calls.rec", "--module", "other=delays.wasm").expect(t, exitBadInput, "the recording has no module other; its modules are delays")
+	run(t, folder, "replay", "calls.rec", "--module=").expect(t, exitBadInput, "--module is empty")
 	run(t, folder, "replay", "job.yaml").expect(t, exitBadInput, "job.yaml: it is no recording")
 }
 
@@ -105,7 +114,11 @@ func TestRecordRefuses(t *testing.T) {
 		{[]string{"--record", "r", "--record-sample", "1000"}, `--record-sample is "1000"; one call of a thousand is 1/1000`},
 		{[]string{"--record", "r", "--record-step", "hourl"}, "did you mean hourly?"},
 		{[]string{"--record", "r", "--record-key", `{"origin": "LAS"}`}, "no function reads its key"},
-		{[]string{"--record", "nowhere/r"}, "nowhere/r: there is no such file"},
+		{[]string{"--record", "nowhere/r"}, "nowhere/r: the folder that it is to be in is not there"},
+		{[]string{"--record", "r", "--record-mb", "0"}, "--record-mb is 0: it must be from 1 to 1073741824"},
+		{[]string{"--record", "r", "--record-mb=-3"}, "--record-mb is -3: it must be from 1 to 1073741824"},
+		{[]string{"--record-mb", "0"}, "need --record FILE"},
+		{[]string{"--record="}, "--record is empty"},
 	} {
 		folder, o := recordJob(t, c.flags...)
 		o.expect(t, exitBadInput, c.want)

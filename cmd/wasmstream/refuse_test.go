@@ -186,3 +186,24 @@ func TestGuestsThatMisbehave(t *testing.T) {
 		})
 	}
 }
+
+// TestFaultAsItIsOpened: it is told from one of a record. lookup refuses a long url when it
+// is opened.
+func TestFaultAsItIsOpened(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "m.wasm"), read(t, filepath.Join(testdata, "wasm/lookup-c.wasm")))
+	write(t, filepath.Join(folder, "keys.ndjson"), "")
+	write(t, filepath.Join(folder, "job.yaml"), strings.Replace(`
+version: 1
+name: opened
+modules: {m: {file: m.wasm}}
+sources:
+  keys: {file: {path: keys.ndjson, format: json}, schema: {key: STRING}}
+steps:
+  found: {from: keys, enrich: {wasm: m.lookup, with: {url: "LONG"}, http: {allow: ["http://localhost/*"]}}}
+sinks:
+  out: {from: found, file: {path: out, format: json}}
+`, "LONG", strings.Repeat("x", 1025), 1))
+	run(t, folder, "run", "job.yaml").expect(t, exitFailed,
+		"wasmstream: step found: function lookup: failed: the url is too long\n    in module m (m.wasm)\n    as it was opened\n    at ")
+}

@@ -18,9 +18,10 @@ import (
 // ReplayCommand makes the calls of a recording again.
 type ReplayCommand struct {
 	File   string   `arg:"" help:"What run --record has written." placeholder:"RECORDING"`
-	Module []string `help:"Replay on this module: FILE, or NAME=FILE where the job has several. By default on the recorded ones." placeholder:"FILE"`
+	Module []string `help:"Replay on this module: FILE, or NAME=FILE where the job has several. By default on the recorded ones." placeholder:"FILE" sep:"none"`
 	JSON   bool     `name:"json" help:"Print a JSON object for each call that differs, and one at the end."`
 	SandboxFlags
+	CompileFlag
 }
 
 // replaySum is what a replay came to; --json prints it last.
@@ -64,7 +65,7 @@ func (c *ReplayCommand) Run(e *Env) (err error) {
 	if r.in, err = recording.NewReader(f, info.Size()); err != nil {
 		return &exitError{exitBadInput, &fileError{c.File, err}}
 	}
-	if r.engine, err = sandbox.NewEngine(e.Context, sandbox.Options{CacheDir: c.dir(), ModuleBytesMax: moduleBytesMax, MemoryPagesMax: memoryPagesMax}); err != nil {
+	if r.engine, err = sandbox.NewEngine(e.Context, c.on(sandbox.Options{CacheDir: c.dir(), ModuleBytesMax: moduleBytesMax, MemoryPagesMax: memoryPagesMax})); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -80,6 +81,9 @@ func (c *ReplayCommand) Run(e *Env) (err error) {
 // loadModules loads what --module names.
 func (r *replay) loadModules() error {
 	for _, text := range r.c.Module {
+		if text == "" {
+			return &exitError{exitBadInput, errors.New("--module is empty: it names a file of Wasm; leave it out to replay on the recorded modules")}
+		}
 		name, path, named := strings.Cut(text, "=")
 		if !named {
 			path = text
@@ -264,7 +268,7 @@ func tellPart(w io.Writer, p *recording.Part) {
 	if p.Op != nil {
 		fmt.Fprintf(w, "  op %d, %s\n", *p.Op, cut(oneLine(p.Ask), 2*lineMax))
 	} else {
-		fmt.Fprintf(w, "  slot %d afterwards\n", *p.Slot)
+		fmt.Fprintf(w, "  slot %d afterwards, %s\n", *p.Slot, cut(oneLine(p.Of), lineMax))
 	}
 	for _, side := range []struct {
 		mark  string
@@ -280,7 +284,7 @@ func tellPart(w io.Writer, p *recording.Part) {
 	}
 }
 
-// end tells what it came to. Calls that differ are a failure.
+// end tells what it came to. Calls that differ are a failure, and what is missing may be.
 func (r *replay) end() error {
 	s := &r.sum
 	if r.c.JSON {
@@ -292,16 +296,24 @@ func (r *replay) end() error {
 		if s.Differ > differencesShown {
 			fmt.Fprintf(r.out, "… and %d more calls; --json has all\n", s.Differ-differencesShown)
 		}
-		if s.Cut != "" {
-			fmt.Fprintf(r.out, "the recording breaks off: %s\n", s.Cut)
-		}
 		if s.Ended != "" {
 			fmt.Fprintf(r.out, "the recording ended before its run: %s\n", s.Ended)
 		}
 		fmt.Fprintf(r.out, "%s: %s calls of %d instances of functions: %s\n", s.File, grouped(int64(s.Calls)), s.Functions, s.verdict())
 	}
-	if s.Differ > 0 {
-		return &exitError{exitFailed, nil}
+	return s.failure()
+}
+
+func (s *replaySum) failure() error {
+	var missing error
+	if s.Cut != "" {
+		missing = &fileError{s.File, fmt.Errorf("its end is missing, so what came after these %s calls is not known: %s", grouped(int64(s.Calls)), s.Cut)}
+	}
+	switch {
+	case s.Differ > 0:
+		return &exitError{exitFailed, missing}
+	case missing != nil:
+		return &exitError{exitBadInput, missing}
 	}
 	return nil
 }

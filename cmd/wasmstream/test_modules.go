@@ -24,6 +24,7 @@ type scenarioModules struct {
 
 func newScenarioModules(e *Env, o sandbox.Options) (*scenarioModules, error) {
 	o.ModuleBytesMax, o.MemoryPagesMax = moduleBytesMax, memoryPagesMax
+	o.WorkMax = sandbox.WorkCeiling // what a job says is looked at by Manifest
 	o.Log = func(level int, message string) { e.Log.Log(context.Background(), slogLevel(level), message) }
 	engine, err := sandbox.NewEngine(context.Background(), o)
 	if err != nil {
@@ -35,8 +36,10 @@ func newScenarioModules(e *Env, o sandbox.Options) (*scenarioModules, error) {
 }
 
 // Manifest reads the manifest of a module, for scenario.Options.
-func (m *scenarioModules) Manifest(_ job.Module, wasm []byte) (*abi.Manifest, error) {
-	info, err := sandbox.Inspect(wasm, m.options)
+func (m *scenarioModules) Manifest(module job.Module, wasm []byte) (*abi.Manifest, error) {
+	o := m.options
+	o.WorkMax = int(module.Compile)
+	info, err := sandbox.Inspect(wasm, o)
 	return info.Manifest, err
 }
 

@@ -38,7 +38,7 @@ WASMSTREAM_ASSERT(sizeof(wasmstream_header) == 64);
 
 typedef struct {
   uint16_t kind;               /* what is asked */
-  uint16_t flags;              /* 0 unless the kind says otherwise */
+  uint16_t flags;              /* reserved: 0 now; not to be looked at */
   uint32_t slot;               /* index of the slot it works on, or no-slot */
   uint32_t row;                /* offset of its row, or 0 */
   uint32_t arg;                /* offset of its context, or index of a second slot, as the kind says; else 0 */
@@ -118,7 +118,7 @@ WASMSTREAM_ASSERT(sizeof(wasmstream_element) == 16);
 #define WASMSTREAM_LOG_DEBUG                     0                        /* for the author of the function */
 #define WASMSTREAM_LOG_INFO                      1                        /* worth knowing */
 #define WASMSTREAM_LOG_WARN                      2                        /* something is off, the result stands */
-#define WASMSTREAM_LOG_ERROR                     3                        /* something is wrong, the result stands; use fail when it does not */
+#define WASMSTREAM_LOG_ERROR                     3                        /* something is wrong, the result stands; use fail when it does not. Greater numbers count as this one */
 
 #define WASMSTREAM_FRAME_BYTES_MAX               16777216                 /* bytes of a frame */
 #define WASMSTREAM_FRAME_OPS_MAX                 65536                    /* ops of a frame */

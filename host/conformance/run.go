@@ -9,15 +9,19 @@
 //	(M) A vector passes only if each frame is answered by exactly the effects expected,
 //	    all slots are rows of their schemas, and states hold what they must (abi/conform).
 //	(F) Each vector is played in three ways: on one instance; on one that is thrown away and
-//	    made anew before each frame, since a guest's memory is a cache; and with the areas
-//	    of frames in another order, with gaps, since a guest finds them by the header.
+//	    made anew before each frame, since a guest's memory is a cache; and on one that was
+//	    opened otherwise before, in one buffer as long as frames fit, with their areas in
+//	    another order, gaps between them, and what is reserved not zero.
 //	(S) List, map and broadcast states are the player's own: a guest may ask for them in
 //	    any way that the ABI has.
+//	(V) A function refuses, by fail, a frame of another version and an op of a kind that
+//	    there is not.
 //
 // Caveat: what a module does that no vector asks for is not seen.
 package conformance
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,11 +95,12 @@ type Result struct {
 // Way is how a vector is played.
 type Way string
 
-// The ways of invariant F.
+// The ways of invariant F, and that of V.
 const (
 	OneInstance    Way = "on one instance"
 	FreshInstances Way = "on a fresh instance for each frame"
 	OtherLayout    Way = "with frames laid out otherwise"
+	OtherVersions  Way = "as a later version would have it"
 )
 
 // Report is what became of a suite.
@@ -121,26 +126,48 @@ func (s *Suite) Run(m Module) (*Report, error) {
 			report.Results = append(report.Results, of)
 			continue
 		}
-		for k := range s.Vectors {
-			if v := &s.Vectors[k]; int(v.Function) == i {
-				if err := report.play(of, m, v, f, uint32(index)); err != nil {
-					return nil, fmt.Errorf("suite %s: %q: %w", s.Name, v.Name, err)
-				}
+		vectors := s.of(i)
+		for _, v := range vectors {
+			if err := report.play(of, m, v, f, uint32(index), otherOpening(vectors, v)); err != nil {
+				return nil, fmt.Errorf("suite %s: %q: %w", s.Name, v.Name, err)
 			}
+		}
+		if err := report.versions(of, m, vectors, f, uint32(index)); err != nil {
+			return nil, fmt.Errorf("suite %s: %w", s.Name, err)
 		}
 	}
 	return report, nil
 }
 
+// of are the vectors of a function.
+func (s *Suite) of(function int) (vectors []*conform.Vector) {
+	for i := range s.Vectors {
+		if v := &s.Vectors[i]; int(v.Function) == function {
+			vectors = append(vectors, v)
+		}
+	}
+	return vectors
+}
+
+// otherOpening is a frame that opens the function otherwise than a vector does; nil, if none does.
+func otherOpening(vectors []*conform.Vector, than *conform.Vector) []byte {
+	for _, v := range vectors {
+		if v.Fault == "" && !bytes.Equal(v.Frames[0].Frame, than.Frames[0].Frame) {
+			return v.Frames[0].Frame
+		}
+	}
+	return nil
+}
+
 // play plays a vector in all ways.
-func (r *Report) play(of Result, m Module, v *conform.Vector, f *abi.Function, index uint32) error {
+func (r *Report) play(of Result, m Module, v *conform.Vector, f *abi.Function, index uint32, other []byte) error {
 	of.Case = v.Name
 	for _, of.Way = range []Way{OneInstance, FreshInstances, OtherLayout} {
 		if of.Way == FreshInstances && len(v.Frames) < 2 {
 			continue // an instance is new at its opening
 		}
 		result := of
-		err := playOnce(m, v, f, index, of.Way)
+		err := playOnce(m, v, f, index, of.Way, other)
 		var problem *conform.Problem
 		switch {
 		case errors.As(err, &problem):
@@ -156,26 +183,24 @@ func (r *Report) play(of Result, m Module, v *conform.Vector, f *abi.Function, i
 	return nil
 }
 
-func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, way Way) (err error) {
-	states, err := conform.NewStore(f)
+func playOnce(m Module, v *conform.Vector, f *abi.Function, index uint32, way Way, other []byte) (err error) {
+	p, err := newPlayer(m, f, index)
 	if err != nil {
 		return err
 	}
-	last := &conform.Problem{Frame: len(v.Frames) - 1, Op: -1}
-	instance, err := m.New()
-	if err != nil {
-		return &conform.Problem{Op: -1, Text: "no instance could be made: " + err.Error()}
-	}
-	defer func() { err = errors.Join(err, instance.Close()) }()
-	instance.CallStates(states)
+	defer func() { err = errors.Join(err, p.i.Close()) }()
 	as := conform.Usual
-	if way == OtherLayout {
-		as = conform.Reversed
+	switch way {
+	case FreshInstances:
+		p.fresh = true
+	case OtherLayout:
+		as, p.keeps, p.before = conform.Reversed, true, other
 	}
-	failed, err := v.PlayAs(&player{i: instance, index: index, fresh: way == FreshInstances, states: states}, as)
+	failed, err := v.PlayAs(p, as)
 	if err != nil || v.Fault == "" {
 		return err
 	}
+	last := &conform.Problem{Frame: len(v.Frames) - 1, Op: -1}
 	if failed == nil {
 		last.Text = fmt.Sprintf("it must end in the fault %s, and did not", v.Fault)
 		return last
@@ -205,8 +230,26 @@ type player struct {
 	i      Instance
 	index  uint32
 	fresh  bool
+	keeps  bool   // the buffer of the frame before, where the next one fits
+	before []byte // the function is opened by this first
 	opened bool
 	states *conform.Store
+
+	pointer uint32 // of the buffer that is kept
+	room    int
+}
+
+func newPlayer(m Module, f *abi.Function, index uint32) (*player, error) {
+	states, err := conform.NewStore(f)
+	if err != nil {
+		return nil, err
+	}
+	instance, err := m.New()
+	if err != nil {
+		return nil, &conform.Problem{Op: -1, Text: "no instance could be made: " + err.Error()}
+	}
+	instance.CallStates(states)
+	return &player{i: instance, index: index, states: states}, nil
 }
 
 // Perform implements conform.Guest: it opens the function with the first frame.
@@ -216,21 +259,36 @@ func (p *player) Perform(_ uint32, frame []byte, owners []conform.Owner) (effect
 	}
 	if !p.opened {
 		p.opened = true
-		effects, err = p.i.Open(p.index, frame)
-		return effects, frame, err
+		return p.open(frame)
 	}
 	if p.fresh {
 		if err := p.i.Rebuild(); err != nil {
 			return nil, nil, err
 		}
 	}
-	room, pointer, err := p.i.In(len(frame))
-	if err != nil {
-		return nil, nil, err
+	if !p.keeps || len(frame) > p.room {
+		_, pointer, err := p.i.In(len(frame))
+		if err != nil {
+			return nil, nil, err
+		}
+		p.pointer, p.room = pointer, len(frame)
 	}
-	copy(room, frame)
-	effects, err = p.i.Call(p.index, pointer, len(frame))
-	return effects, p.i.Frame(), err
+	copy(p.i.Frame(), frame)
+	effects, err = p.i.Call(p.index, p.pointer, len(frame))
+	if after = p.i.Frame(); len(after) > len(frame) {
+		after = after[:len(frame)]
+	}
+	return effects, after, err
+}
+
+func (p *player) open(frame []byte) (effects, after []byte, err error) {
+	if p.before != nil {
+		if _, err := p.i.Open(p.index, p.before); err != nil {
+			return nil, nil, err
+		}
+	}
+	effects, err = p.i.Open(p.index, frame)
+	return effects, frame, err
 }
 
 // Entries implements conform.Guest.

@@ -226,45 +226,6 @@ func checkers(schemas []*stream.Schema) []*stream.Checker {
 	return list
 }
 
-// Open tells the function its parameters, and the schemas of its inputs if it takes
-// any; it returns the texts that it answered, by output.
-func (c *Caller) Open(parameters stream.Row, schemas []byte) (map[uint32]string, error) {
-	h := abi.Layout(1, 0, c.stride, len(parameters), len(schemas))
-	b := make([]byte, h.Total)
-	abi.PutHeader(b, h)
-	o := abi.Op{Kind: abi.OpOpen, Slot: abi.NoSlot, Row: h.RowsOffset}
-	if len(schemas) > 0 {
-		o.Arg = h.ContextsOffset
-	}
-	abi.PutOp(b, int(h.OpsOffset), o)
-	copy(b[h.RowsOffset:], parameters)
-	copy(b[h.ContextsOffset:], schemas)
-	effects, err := c.instance.Open(c.options.Function, b)
-	if err != nil {
-		return nil, fmt.Errorf("opening it: %w", err)
-	}
-	return readSchemas(effects, len(schemas) > 0)
-}
-
-// readSchemas reads what a function answered when it was opened.
-func readSchemas(effects []byte, asked bool) (map[uint32]string, error) {
-	list := abi.ReadEffects(effects, 1)
-	texts := map[uint32]string{}
-	for {
-		e, ok := list.Next()
-		if !ok {
-			return texts, list.Err()
-		}
-		if e.Kind != abi.EffectSchema || !asked {
-			return nil, fault(abi.FaultBadAnswer, 0, "it answered its opening by %s, which is not allowed there", e.Kind)
-		}
-		if _, twice := texts[e.Aux]; twice {
-			return nil, fault(abi.FaultBadAnswer, 0, "it answered two schemas for output %d", e.Aux)
-		}
-		texts[e.Aux] = string(e.Payload)
-	}
-}
-
 // Row takes in a row of the op that is added next, from what appends it.
 func (c *Caller) Row(p *stream.Projection, row stream.Row) uint32 {
 	at := uint32(len(c.rows))
@@ -466,7 +427,7 @@ func (c *Caller) mend(failed error) (fault, err error) {
 		return fmt.Errorf("one op alone is too large: %w", failed), nil
 	}
 	if err := c.instance.Rebuild(); err != nil {
-		return nil, fmt.Errorf("after a fault: %w", err)
+		return nil, &OpenError{Again: true, Err: err}
 	}
 	if r, ok := c.instance.(Rebuilt); ok && r.RebuildFuel() > costlyRebuild {
 		c.costly++

@@ -252,3 +252,21 @@ func framesByFuel(t *testing.T, written bool) {
 		}
 	}
 }
+
+// brittle is an instance that cannot be made again.
+type brittle struct{ *guesttest.Instance }
+
+func (brittle) Rebuild() error { return errors.New("no memory") }
+
+// TestOpenAgain: a function that cannot be opened after a fault ends the asking, and that
+// is what is told.
+func TestOpenAgain(t *testing.T) {
+	g := brittle{&guesttest.Instance{Functions: []guesttest.Function{func(o *guesttest.Op) { o.Fail("once") }}}}
+	c := guest.NewCaller(g, guest.Options{Role: abi.RoleFilter}, newBook(0, 0))
+	c.Add(abi.OpOnRecord, guest.NoGroup, c.WholeRow(row(oneNumber, 1)), &guest.Context{Key: guest.NoRow(), Second: guest.NoRow()})
+	err := c.Perform()
+	var opening *guest.OpenError
+	if !errors.As(err, &opening) || !opening.Again || err.Error() != "opening it again after a fault: no memory" {
+		t.Errorf("got %v", err)
+	}
+}

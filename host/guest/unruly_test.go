@@ -45,10 +45,11 @@ var kindsOf = []struct {
 	{"encode", []abi.OpKind{abi.OpEncode}}, {"process-text", []abi.OpKind{abi.OpOnRecord}},
 }
 
-// whatever the role: traps, failures, answers that are none, memory.
+// whatever the kind of op: traps, failures, answers that are none, memory; effects for ops,
+// slots and domains that there are not; states that the function does not have.
 var anywhere = map[int]abi.FaultKind{
 	1: abi.FaultTrap, 2: abi.FaultFailed, 3: abi.FaultBadEffect, 4: abi.FaultBadEffect, 5: abi.FaultBadOp, 6: abi.FaultBadOp,
-	10: abi.FaultBadEffect, 13: abi.FaultBadEffects, 14: abi.FaultBadEffects, 15: abi.FaultBadEffects,
+	10: abi.FaultBadEffect, 16: abi.FaultBadEffect, 44: abi.FaultBadSlot, 60: abi.FaultBadState, 13: abi.FaultBadEffects, 14: abi.FaultBadEffects, 15: abi.FaultBadEffects,
 	100: abi.FaultBadEffects, 101: abi.FaultBadEffects, 102: abi.FaultBadEffects, 103: abi.FaultTooLarge, 104: abi.FaultTooDeep,
 	105: abi.FaultTrap, 106: abi.FaultTrap, 107: abi.FaultBadPointer, 108: 0, 109: 0, 110: abi.FaultFailed, 111: 0,
 }
@@ -81,34 +82,45 @@ func particular() (list []unruly) {
 	list = slices.DeleteFunc(list, func(u unruly) bool { return u.function == "encode" && u.how == 23 })
 	add("encode", abi.OpEncode, 0, 23)
 	for _, function := range []string{"map", "key", "join", "decode", "encode"} {
-		add(function, kindOf(function), abi.FaultBadEffect, 7, 8, 9, 11, 12)
+		add(function, kindOf(function), abi.FaultBadEffect, 7, 8, 11, 12)
 	}
 	for _, function := range []string{"process", "co-process", "broadcast-process"} {
-		add(function, abi.OpOnRecord, abi.FaultBadEffect, 7, 8, 11, 12, 16, 17, 18)
-		add(function, abi.OpOnTimer, abi.FaultBadEffect, 7, 16)
+		add(function, abi.OpOnRecord, abi.FaultBadEffect, 7, 8, 11, 12, 17, 18)
+		add(function, abi.OpOnTimer, abi.FaultBadEffect, 7)
 		add(function, abi.OpOnRecord, abi.FaultBadRow, 40, 41, 42, 49, 64, 65, 67)
 		add(function, abi.OpOnRecord, abi.FaultBadEffect, 43, 48)
-		add(function, abi.OpOnRecord, abi.FaultBadSlot, 44, 47)
-		add(function, abi.OpOnRecord, abi.FaultBadState, 60, 61, 62, 66, 69)
+		add(function, abi.OpOnRecord, abi.FaultBadState, 61, 62, 66, 69)
 		add(function, abi.OpOnRecord, abi.FaultBadPointer, 63, 68)
 		add(function, abi.OpOnRecord, abi.FaultFailed, 70)
+		add(function, abi.OpOnRecord, 0, 73)
 		add(function, abi.OpOnTimer, abi.FaultTrap, 71)
 	}
+	// Timers, and reads of slots, where there are none to be had.
+	for _, of := range kindsOf {
+		for _, kind := range of.kinds {
+			touches, timers := has(of.function, kind)
+			if !timers {
+				add(of.function, kind, abi.FaultBadEffect, 9)
+			}
+			if touches {
+				add(of.function, kind, abi.FaultBadSlot, 47)
+			} else {
+				add(of.function, kind, abi.FaultBadEffect, 47)
+			}
+		}
+	}
 	add("broadcast-process", abi.OpOnBroadcast, abi.FaultBadState, 72)
-	add("broadcast-process", abi.OpOnBroadcast, abi.FaultBadEffect, 9)
 	add("broadcast-process", abi.OpOnBroadcast, abi.FaultBadAnswer, 96)
-	add("broadcast-process", abi.OpOnKey, abi.FaultBadEffect, 9, 11)
-	add("process-text", abi.OpOnRecord, abi.FaultBadSlot, 44)
+	add("broadcast-process", abi.OpOnKey, abi.FaultBadEffect, 11)
 	add("process-text", abi.OpOnRecord, abi.FaultBadRow, 45, 46, 50)
 	add("aggregate", abi.OpAdd, abi.FaultBadRow, 40, 41, 42)
 	add("reduce", abi.OpReduce, abi.FaultBadRow, 40, 41, 42, 49)
 	add("reduce", abi.OpReduce, abi.FaultBadEffect, 43)
-	add("trigger", abi.OpOnElement, abi.FaultBadEffect, 7, 16, 17, 18, 80, 82, 83)
+	add("trigger", abi.OpOnElement, abi.FaultBadEffect, 7, 17, 18, 80, 82, 83)
 	add("trigger", abi.OpOnEventTime, abi.FaultBadAnswer, 81)
-	add("trigger", abi.OpClear, abi.FaultBadEffect, 9, 12)
+	add("trigger", abi.OpClear, abi.FaultBadEffect, 12)
 	add("trigger", abi.OpOnMerge, abi.FaultBadEffect, 12)
-	add("trigger", abi.OpOnElement, abi.FaultBadState, 60)
-	add("assigner", abi.OpAssign, abi.FaultBadEffect, 83, 84, 85, 9)
+	add("assigner", abi.OpAssign, abi.FaultBadEffect, 83, 84, 85)
 	add("evictor", abi.OpEvict, abi.FaultBadEffect, 86, 87, 88)
 	add("timestamp", abi.OpOnRecord, abi.FaultBadAnswer, 32, 89, 90)
 	add("timestamp", abi.OpOnRecord, abi.FaultBadEffect, 91)
@@ -117,10 +129,23 @@ func particular() (list []unruly) {
 	add("enrich", abi.OpOnRecord, abi.FaultBadRow, 94, 97)
 	add("enrich", abi.OpOnRecord, abi.FaultBadAnswer, 95)
 	add("enrich", abi.OpOnAnswer, abi.FaultBadEffect, 95)
-	add("map", abi.OpOnRecord, abi.FaultBadState, 60)
 	add("map", abi.OpOnRecord, abi.FaultOutOfFuel, 112)
 	add("process", abi.OpOnTimer, abi.FaultOutOfFuel, 112)
 	return list
+}
+
+// has tells whether an op may touch slots, and set timers.
+func has(function string, kind abi.OpKind) (touches, timers bool) {
+	switch kind {
+	case abi.OpOnRecord:
+		isKeyed := strings.HasSuffix(function, "process") || function == "process-text"
+		return isKeyed, isKeyed
+	case abi.OpOnSecond, abi.OpOnTimer, abi.OpOnElement, abi.OpOnEventTime, abi.OpOnProcessingTime, abi.OpOnMerge:
+		return true, true
+	case abi.OpOnWindow, abi.OpOnKey, abi.OpClear:
+		return true, false
+	}
+	return false, false
 }
 
 func kindOf(function string) abi.OpKind {
@@ -405,8 +430,10 @@ func TestUnruly(t *testing.T) {
 	m := loadUnruly(t)
 	var cases []unruly
 	for _, of := range kindsOf {
-		for how, fault := range anywhere {
-			cases = append(cases, unruly{of.function, of.kinds[0], how, fault})
+		for _, kind := range of.kinds {
+			for how, fault := range anywhere {
+				cases = append(cases, unruly{of.function, kind, how, fault})
+			}
 		}
 	}
 	cases = append(cases, particular()...)

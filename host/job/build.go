@@ -202,7 +202,7 @@ func (b *builder) buildModules() {
 		if text(file) == "" {
 			return
 		}
-		m := &Module{Name: e.key, Path: b.resolve(file.text), Shown: file.written, Line: e.line}
+		m := &Module{Name: e.key, Path: b.resolve(file.text), Shown: file.written, Compile: b.job.Limits.Compile, Line: e.line}
 		at := "modules." + e.key + ".file"
 		if b.o.Manifest == nil {
 			b.wrong(file, at, "Modules cannot be read here")

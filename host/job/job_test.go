@@ -199,3 +199,71 @@ func TestDocumentation(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKeysWithoutEnd: of whatever keeps something for each key, check says so where
+// nothing ever forgets it, and not where something does.
+func TestKeysWithoutEnd(t *testing.T) {
+	const (
+		number = `{"fields": [{"name": "v", "type": "BIGINT"}]}`
+		input  = `"input": ` + number + `, "output": ` + number
+		forms  = `"states": [{"name": "kept", "kind": "value", "value": ` + number
+	)
+	manifest := []byte(`{"functions": [
+		{"name": "process", "role": "process", ` + input + `, ` + forms + `}]},
+		{"name": "ttl", "role": "process", ` + input + `, ` + forms + `, "ttl": "1d"}]},
+		{"name": "list", "role": "process", ` + input + `, "states": [{"name": "kept", "kind": "list", "value": ` + number + `}]},
+		{"name": "map", "role": "process", ` + input + `, "states": [{"name": "kept", "kind": "map", "key": ` + number + `, "value": ` + number + `}]},
+		{"name": "none", "role": "process", ` + input + `},
+		{"name": "two", "role": "co-process", ` + input + `, "secondInput": ` + number + `, ` + forms + `}]},
+		{"name": "shared", "role": "broadcast-process", ` + input + `, "secondInput": ` + number + `, ` + forms + `}]},
+		{"name": "apply", "role": "apply", ` + input + `, ` + forms + `}]},
+		{"name": "apply-window", "role": "apply", ` + input + `, ` + forms + `, "scope": "window"}]},
+		{"name": "trigger", "role": "trigger", ` + forms + `, "scope": "window"}]},
+		{"name": "trigger-ttl", "role": "trigger", ` + forms + `, "scope": "window", "ttl": "1d"}]},
+		{"name": "reduce", "role": "reduce", "input": ` + number + `},
+		{"name": "sum", "role": "aggregate", ` + input + `, "accumulator": ` + number + `}
+	]}`)
+	const keyed, flagged, global = "from: in, key-by: [k], ", "from: in, key-by: [flag], ", "from: in, key-by: [k], window: {global: {}, trigger: "
+	for step, want := range map[string]string{
+		keyed + "process: {wasm: m.process}":   "keeps kept of the function process for every key",
+		keyed + "process: {wasm: m.list}":      "keeps kept of the function list for every key",
+		keyed + "process: {wasm: m.map}":       "keeps kept of the function map for every key",
+		keyed + "process: {wasm: m.ttl}":       "",
+		keyed + "process: {wasm: m.none}":      "",
+		flagged + "process: {wasm: m.process}": "",
+		"co-process: {left: in, right: in, left-key: [k], right-key: [k], function: {wasm: m.two}}": "keeps kept of the function two for every key",
+		keyed + "broadcast-process: {broadcast: in, function: {wasm: m.shared}}":                    "keeps kept of the function shared for every key",
+		keyed + "window: {tumbling: {size: 1s}}, apply: {wasm: m.apply}":                            "keeps kept of the function apply for every key",
+		keyed + "window: {tumbling: {size: 1s}}, apply: {wasm: m.apply-window}":                     "",
+		keyed + "window: {tumbling: {size: 1s}, trigger: {wasm: m.trigger}}, aggregate: {n: count}": "",
+		global + "{count: 3}}, aggregate: {n: count}":                                               "keeps the window of every key",
+		global + "{count: 3}}, aggregate: {wasm: m.sum}":                                            "keeps the window of every key",
+		global + "{count: 3}}, reduce: {wasm: m.reduce}":                                            "keeps the window of every key",
+		global + "{count: 3}}, apply: {wasm: m.apply-window}":                                       "keeps the window, and kept of the function apply-window, of every key",
+		global + "{wasm: m.trigger}}, aggregate: {n: count}":                                        "keeps the window, and kept of the function trigger, of every key",
+		global + "{wasm: m.trigger-ttl}}, aggregate: {n: count}":                                    "keeps the window of every key",
+		global + "{purging: {wasm: m.trigger}}, evictor: {count: 3}}, aggregate: {n: count}":        "keeps the window, and kept of the function trigger, of every key",
+		global + "{purging: {count: 3}}}, aggregate: {n: count}":                                    "keeps the window of every key",
+		global + "{purging: {count: 1}}}, aggregate: {n: count}":                                    "",
+		global + "{purging: {timeout: {trigger: {count: 3}, after: 1h}}}}, aggregate: {n: count}":   "",
+		global + "{timeout: {trigger: {purging: {count: 3}}, after: 1h}}}, aggregate: {n: count}":   "keeps the window of every key",
+		global + "end-of-stream}, aggregate: {n: count}":                                            "",
+		flagged + "window: {global: {}, trigger: {count: 3}}, aggregate: {n: count}":                "",
+	} {
+		text := "version: 1\nname: j\nmodules: {m: {file: m.wasm}}\nsources:\n  in: {test: {}, schema: {k: STRING, v: BIGINT, flag: BOOLEAN}}\nsteps:\n  s: {" + step + "}\nsinks:\n  out: {from: s, test: {}}\n"
+		plan, err := Parse([]byte(text), Options{File: "j", Dir: "/d", Test: true, Manifest: func(Module) (*abi.Manifest, error) { return abi.ParseManifestJSON(manifest) }})
+		if err != nil {
+			t.Errorf("%s: %v", step, err)
+			continue
+		}
+		var got []string
+		for _, w := range plan.Warnings {
+			if strings.Contains(w.Message, "every key that ever comes") {
+				got = append(got, w.Message)
+			}
+		}
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+			t.Errorf("%s: %q; want one with %q", step, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type Limits struct {
 	Fuel        int64 // of a call
 	FuelPerOp   int64 // for each op of a call
 	MemoryBytes int64 // of an instance of a function's module
+	Compile     int64 // units of work to compile a module; of a job, never of a step
 }
 
 // The defaults of Limits.
@@ -33,6 +35,7 @@ const (
 	fuelDefault        = 100_000_000
 	fuelPerOpDefault   = 50_000_000
 	memoryBytesDefault = 64 << 20
+	compileDefault     = 16_000_000
 )
 
 // The most that Limits may be.
@@ -42,6 +45,7 @@ const (
 	WindowsMax     = 1_000_000
 	OutputBytesMax = 1 << 30
 	MemoryBytesMax = 2 << 30
+	CompileMax     = 1_000_000_000
 	// What a module needs at least to be asked at all.
 	outputBytesMin = 1 << 10
 	memoryBytesMin = 64 << 10
@@ -52,7 +56,7 @@ func defaultLimits() Limits {
 	return Limits{
 		StateBytes: stateBytesDefault, Entries: entriesDefault, Timers: timersDefault, Windows: windowsDefault,
 		TimerCalls: timerCallsDefault, LogLines: logLinesDefault, OutputBytes: outputBytesDefault,
-		Fuel: fuelDefault, FuelPerOp: fuelPerOpDefault, MemoryBytes: memoryBytesDefault,
+		Fuel: fuelDefault, FuelPerOp: fuelPerOpDefault, MemoryBytes: memoryBytesDefault, Compile: compileDefault,
 	}
 }
 
@@ -70,24 +74,31 @@ var limitFields = []field{
 	{name: "memory", doc: "The memory of a function's instance, in whole pages of 64KiB; default 64MiB.", shape: &shape{what: isBytes, min: memoryBytesMin, max: MemoryBytesMax, example: "64MiB"}},
 }
 
+// compileField is the limit that only a job has: modules belong to no step.
+var compileField = field{name: "compile", doc: "What compiling a module may take, in units of about a tenth of a microsecond; raise it for modules that you trust, of which a refusal says what they take. Default 16000000.", shape: &shape{what: isInteger, min: 1000, max: CompileMax}}
+
 // functionLimits is where in limitFields those begin that are about functions alone.
 const functionLimits = 3
 
-// values are the limits in the order of limitFields.
+// values are the limits in the order of jobLimitsShape.
 func (l *Limits) values() []*int64 {
 	return []*int64{
 		&l.StateBytes, &l.Entries, &l.Timers, &l.Windows, &l.TimerCalls, &l.LogLines, &l.OutputBytes, &l.Fuel, &l.FuelPerOp, &l.MemoryBytes,
+		&l.Compile,
 	}
 }
 
-var limitsShape = &shape{what: isFields, fields: limitFields}
+var (
+	limitsShape    = &shape{what: isFields, fields: limitFields}
+	jobLimitsShape = &shape{what: isFields, fields: append(slices.Clone(limitFields), compileField)}
+)
 
 var limitsField = field{name: "limits", doc: "What each task of the step, and each function of it, may take at most: of state, timers, fuel, memory, log. Beyond it a function fails on the record at hand, and a step without functions fails the job.", shape: limitsShape}
 
 // limits reads a mapping of limits; what it does not set is as in l.
 func (l Limits) with(n *node) Limits {
 	for i, at := range l.values() {
-		*at = number(n.get(limitFields[i].name), *at)
+		*at = number(n.get(jobLimitsShape.fields[i].name), *at)
 	}
 	return l
 }
@@ -113,10 +124,10 @@ func (l Limits) String() string {
 	for i, v := range l.values() {
 		switch {
 		case *v == *usual[i]:
-		case limitFields[i].shape.what == isBytes:
-			parts = append(parts, limitFields[i].name+" "+formatBytes(*v))
+		case jobLimitsShape.fields[i].shape.what == isBytes:
+			parts = append(parts, jobLimitsShape.fields[i].name+" "+formatBytes(*v))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %d", limitFields[i].name, *v))
+			parts = append(parts, fmt.Sprintf("%s %d", jobLimitsShape.fields[i].name, *v))
 		}
 	}
 	return strings.Join(parts, ", ")

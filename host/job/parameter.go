@@ -57,7 +57,11 @@ func (b *builder) parameter(w *stream.RowWriter, i int, q *abi.Parameter, t stre
 		if !v.ok {
 			return
 		}
-		if err := setParameter(w, i, t, v); err != nil {
+		err := mustBe(t, v)
+		if v.form != nullForm {
+			err = setParameter(w, i, t, v)
+		}
+		if err != nil {
 			b.parameterProblem(v, join(path+".with", q.GetName()), q.GetName(), err)
 		}
 		return
@@ -90,12 +94,17 @@ func (b *builder) parameterProblem(n *node, path, name string, err error) {
 // errLater marks types of parameters that are not offered yet.
 var errLater = errors.New("parameters of such types are not offered yet")
 
+func mustBe(t stream.Type, n *node) error { return fmt.Errorf("must be %s; it is %s", t, n.shown()) }
+
 // setParameter writes a value into the row of parameters.
 func setParameter(w *stream.RowWriter, i int, t stream.Type, n *node) error {
-	wrong := fmt.Errorf("must be %s; it is %s", t, n.shown())
-	if n.form == nullForm { // of a default; a job leaves out what it does not set
+	wrong := mustBe(t, n)
+	switch n.form {
+	case nullForm: // of a default; a job leaves out what it does not set
 		w.SetNull(i)
 		return nil
+	case mappingForm, listForm:
+		return wrong
 	}
 	switch t.Kind {
 	case stream.Boolean:

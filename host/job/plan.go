@@ -96,6 +96,7 @@ type Module struct {
 	Shown    string // as the job file writes it
 	Digest   string // "sha256:…", where the job names its module so; empty for a file
 	Manifest *abi.Manifest
+	Compile  int64 // units of work that compiling it may take; 0: the sandbox's default
 	Line     int
 }
 

@@ -109,17 +109,25 @@ func (b *builder) warnForEver(p *producer, f *Function, c call, key []stream.Fie
 	if isFew(key) {
 		return
 	}
-	var names []string
-	for i := range f.States {
-		if s := &f.States[i]; s.TTL == 0 && s.Scope == abi.ScopeKey {
-			names = append(names, s.Name)
-		}
-	}
+	names := f.lasting(abi.ScopeKey)
 	if len(names) == 0 {
 		return
 	}
 	b.warn(c.node.get("wasm"), c.path+".wasm", "The step %s keeps %s of the function %s for every key that ever comes, unless the function clears it: state of a key has no window that ends, and there is no ttl; give it one in the function's manifest if keys go out of use",
 		p.name, strings.Join(names, ", "), f.Name)
+}
+
+// lasting are the states of a scope that have no time to live; f may be nil.
+func (f *Function) lasting(scope string) (names []string) {
+	if f == nil {
+		return nil
+	}
+	for i := range f.States {
+		if s := &f.States[i]; s.TTL == 0 && s.Scope == scope {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // isFew tells of keys of which there can only be few.

@@ -25,8 +25,7 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 	}
 	message := ""
 	switch s.what {
-	case isScalar:
-		message = scalarProblem(n)
+	case isScalar: // what it must be is its function's to say
 	case isInteger:
 		message = integerProblem(n, s)
 	case isNumber:
@@ -51,13 +50,6 @@ func (c *checker) checkScalar(n *node, s *shape, path string) {
 		return
 	}
 	n.ok = true
-}
-
-func scalarProblem(n *node) string {
-	if n.form == mappingForm || n.form == listForm || n.form == nullForm {
-		return "must be a single value; it is " + n.shown()
-	}
-	return ""
 }
 
 // textProblem checks what is written as text.

@@ -112,7 +112,7 @@ var jobShape = &shape{what: isFields, doc: "A wasmstream job.", fields: []field{
 	{name: "compatibility", doc: "Where Flink's releases differ: which of them to follow.", shape: compatibilityShape},
 	checkpointField,
 	{name: "restart", doc: "What is done when the job fails: none, {fixed-delay: …}, {exponential-delay: …} or {failure-rate: …}. By default {exponential-delay: {}} with checkpoint and none without.", shape: restartShape},
-	{name: "limits", doc: "What each step may take at most, unless it says otherwise; for functions of sources and sinks, too.", shape: limitsShape},
+	{name: "limits", doc: "What each step may take at most, unless it says otherwise; for functions of sources and sinks, too.", shape: jobLimitsShape},
 	{name: "modules", doc: "Wasm modules, by the names that functions are called by.", shape: &shape{what: isNamed, noun: "module", of: moduleShape}},
 	{name: "sources", doc: "Where records come from.", required: true, shape: &shape{what: isNamed, noun: "source", of: sourceShape}},
 	{name: "steps", doc: "What is done to them. A step's name is its identity in checkpoints.", shape: &shape{what: isNamed, noun: "step", of: stepShape}},

@@ -28,6 +28,7 @@ func (b *builder) buildWindow(p *producer) {
 	if apply := p.node.get("apply"); apply != nil || p.node.has("apply") {
 		b.apply(p, apply, keys, added, known)
 		b.warnWindow(p, n)
+		b.warnGlobal(p, n, keys)
 		return
 	}
 	fields := append(slices.Clone(keys), added...)
@@ -40,6 +41,7 @@ func (b *builder) buildWindow(p *producer) {
 		p.output = stream.MustSchema(fields...)
 	}
 	b.warnWindow(p, n)
+	b.warnGlobal(p, n, keys)
 }
 
 // apply binds the window function, whose input is what aggregate or reduce made of the
@@ -305,6 +307,41 @@ func (b *builder) warnWindow(p *producer, n *node) {
 	if o.Evictor != nil {
 		b.warn(n.get("evictor"), at+".evictor", "An evictor chooses among a window's records, so the windows of %s keep every record until they are forgotten, instead of only their aggregate", p.name)
 	}
+}
+
+// warnGlobal tells of global windows of keys without end: they have no end that would
+// have them forgotten.
+func (b *builder) warnGlobal(p *producer, n *node, keys []stream.Field) {
+	w := p.step.Window
+	if w.Options.Assigner.Kind != window.GlobalWindows || isFew(keys) || forgets(w.Options.Trigger) {
+		return
+	}
+	kept := []string{"the window"}
+	for _, f := range append(w.Functions.All(), w.Apply) {
+		if names := f.lasting(abi.ScopeWindow); len(names) > 0 {
+			kept = append(kept, strings.Join(names, ", ")+" of the function "+f.Name+",")
+		}
+	}
+	b.warn(n, p.path+"."+windowOperation, "Global windows never end, so the step %s keeps %s of every key that ever comes, unless the trigger purges and clears it; use windows of time, or the trigger {purging: {timeout: …}}, if keys go out of use",
+		p.name, strings.Join(kept, ", and "))
+}
+
+// forgets tells of a trigger of global windows that leaves nothing of a key that goes out
+// of use, or that is for input with an end.
+func forgets(t *window.Trigger) bool {
+	if t == nil {
+		return true // it fires never, which is warned of
+	}
+	purges := false
+	for ; t != nil; t = t.Nested {
+		switch {
+		case t.Kind == window.Purging:
+			purges = true
+		case t.Kind == window.EndOfStream, purges && t.Kind == window.Timeout, purges && t.Kind == window.Count && t.Count == 1:
+			return true
+		}
+	}
+	return false
 }
 
 // warnOptions tells of what is as odd for a window join.

@@ -114,9 +114,9 @@ func TestAnswers(t *testing.T) {
 		want string
 	}{
 		{"nothing", func(sandbox.StateCalls) error { return nil },
-			`call 0,  -> ; op 0 on-record, (n 0) ["state_put, state 0, (k 4): (v 40)"] -> []`},
+			`call 0,  -> ; op 0 on-record, (n 0) ["state_put m, (k 4): (v 40)"] -> []`},
 		{"another value", func(s sandbox.StateCalls) error { return s.Put(0, 0, number(4), number(41)) },
-			`call 0,  -> ; op 0 on-record, (n 0) ["state_put, state 0, (k 4): (v 40)"] -> ["state_put, state 0, (k 4): (v 41)"]`},
+			`call 0,  -> ; op 0 on-record, (n 0) ["state_put m, (k 4): (v 40)"] -> ["state_put m, (k 4): (v 41)"]`},
 		{"the same in another order", func(s sandbox.StateCalls) error {
 			if err := s.Put(0, 0, number(4), number(40)); err != nil {
 				return err

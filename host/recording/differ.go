@@ -27,10 +27,21 @@ func (p *Player) compareEffects(d *Difference, frame, was, is []byte, statesWere
 		return
 	}
 	for op := range then {
-		if !slices.EqualFunc(then[op], now[op], func(a, b line) bool { return a.exact == b.exact }) {
-			d.Parts = append(d.Parts, Part{Op: &op, Ask: p.was.Op(frame, op), Was: texts(then[op]), Is: texts(now[op])})
+		if was, is := unlike(then[op], now[op]); len(was)+len(is) > 0 {
+			d.Parts = append(d.Parts, Part{Op: &op, Ask: p.was.Op(frame, op), Was: texts(was), Is: texts(is)})
 		}
 	}
+}
+
+// unlike are lines without those at the beginning and at the end that are the same.
+func unlike(was, is []line) (_, _ []line) {
+	for len(was) > 0 && len(is) > 0 && was[0].exact == is[0].exact {
+		was, is = was[1:], is[1:]
+	}
+	for len(was) > 0 && len(is) > 0 && was[len(was)-1].exact == is[len(is)-1].exact {
+		was, is = was[:len(was)-1], is[:len(is)-1]
+	}
+	return was, is
 }
 
 func orSound(err error) string {
@@ -79,7 +90,7 @@ func linesOf(rows *conform.Rows, effects []byte, ops int, states []StateCall) ([
 		}
 		lines[s.Op] = append(lines[s.Op], line{
 			fmt.Sprintf("%s %d %x %x", name, s.State, s.Key, s.Value),
-			fmt.Sprintf("%s, state %d, %s", name, s.State, rows.Entry(int(s.State), s.Key, s.Value)),
+			fmt.Sprintf("%s %s, %s", name, rows.StateName(int(s.State)), rows.Entry(int(s.State), s.Key, s.Value)),
 		})
 	}
 	return lines, list.Err()
@@ -102,7 +113,7 @@ func (p *Player) compareSlots(d *Difference, c *Call, effects []byte) {
 			then, now = setSlot(c.Frame, &h, c.Effects, slot), setSlot(c.Frame, &h, effects, slot)
 		}
 		if !bytes.Equal(then, now) {
-			d.Parts = append(d.Parts, Part{Slot: &slot, Was: []string{p.was.Slot(slot, then)}, Is: []string{p.is.Slot(slot, now)}})
+			d.Parts = append(d.Parts, Part{Slot: &slot, Of: p.was.SlotName(slot), Was: []string{p.was.Slot(slot, then)}, Is: []string{p.is.Slot(slot, now)}})
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/conformance"
@@ -57,7 +58,40 @@ func (m module) New() (conformance.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.w.Wrap(i, functionOf(m.of), m.key).(conformance.Instance), nil
+	return &asHosts{m.w.Wrap(i, functionOf(m.of), m.key).(conformance.Instance), i, nil}, nil
+}
+
+// asHosts has recorded what a host does: it opens a function once, and speaks one version.
+type asHosts struct {
+	conformance.Instance
+	bare   *sandbox.Instance
+	opened []byte
+}
+
+func (a *asHosts) Open(function uint32, frame []byte) ([]byte, error) {
+	effects, err := a.bare.Open(function, frame)
+	a.opened = bytes.Clone(frame)
+	return bytes.Clone(effects), err
+}
+
+func (a *asHosts) Call(function, pointer uint32, length int) ([]byte, error) {
+	frame := bytes.Clone(a.bare.Frame()[:length])
+	h, err := abi.ReadHeader(frame)
+	if err != nil || abi.ReadOp(frame, int(h.OpsOffset)).Kind > abi.OpOnKey {
+		return a.bare.Call(function, pointer, length)
+	}
+	if a.opened != nil {
+		if _, err := a.Instance.Open(function, a.opened); err != nil {
+			return nil, err
+		}
+		a.opened = nil
+		room, again, err := a.Instance.In(length)
+		if err != nil || again != pointer {
+			return nil, fmt.Errorf("the buffer is at %d, and was at %d: %w", again, pointer, err)
+		}
+		copy(room, frame)
+	}
+	return a.Instance.Call(function, pointer, length)
 }
 
 func functionOf(f *abi.Function) recording.Function {
@@ -182,7 +216,7 @@ func show(d *recording.Difference) string {
 		if p.Op != nil {
 			text += fmt.Sprintf("; op %d %s", *p.Op, p.Ask)
 		} else {
-			text += fmt.Sprintf("; slot %d", *p.Slot)
+			text += fmt.Sprintf("; slot %d of %s", *p.Slot, p.Of)
 		}
 		text += fmt.Sprintf(" %q -> %q", p.Was, p.Is)
 	}
@@ -214,7 +248,7 @@ func TestDifferences(t *testing.T) {
 		"trap":         "call 0, answered -> fault trap: ",
 		"fail":         "call 0, answered -> fault failed: no such luck",
 		"full":         "call 0, answered -> too large: ",
-		"no-result":    `; op 2 result, slot 0 ["emit to output 0, (flights 1, delay_sum 7, delay_max 7)"] -> []; slot 0 ["(flights 1, delay_sum 7, delay_max 7)"] -> ["(flights 0, delay_sum 0, delay_max 0)"]`,
+		"no-result":    `; op 2 result, slot 0 ["emit to output 0, (flights 1, delay_sum 7, delay_max 7)"] -> []; slot 0 of the accumulator ["(flights 1, delay_sum 7, delay_max 7)"] -> ["(flights 0, delay_sum 0, delay_max 0)"]`,
 		"two-results":  `; op 2 result, slot 0 ["emit to output 0, (flights 1, delay_sum 7, delay_max 7)"] -> ["emit to output 0, (flights 0, delay_sum 0, delay_max 0)" "emit to output 0, (flights 0, delay_sum 0, delay_max 0)"]`,
 		"effects-kind": "answered -> guest fault bad-effect: ",
 		"emit-for-add": `; op 1 add, slot 0, (delay 7) [] -> ["emit to output 0, `,
@@ -346,4 +380,45 @@ func TestKey(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(record(f, "stores-c", recording.Options{BytesMax: 8192}, nil))
 	f.Fuzz(func(t *testing.T, text []byte) { replay(t, text, nil, "") })
+}
+
+// A function that takes other frames cannot be asked again; what is for people may change.
+func TestRefusesOtherFunctions(t *testing.T) {
+	column := func(name, kind string) *abi.Schema {
+		return &abi.Schema{Fields: []*abi.Field{{Name: name, Type: kind}}}
+	}
+	then := &abi.Function{
+		Name: "f", Role: abi.RoleCoProcess, Input: column("v", "BIGINT"), SecondInput: column("v", "BIGINT"), Output: column("v", "BIGINT"), Key: column("k", "STRING"),
+		Parameters: []*abi.Parameter{{Name: "p", Type: "INT"}}, States: []*abi.State{{Name: "s", Kind: abi.StateValue, Value: column("v", "BIGINT")}},
+	}
+	for name, change := range map[string]func(*abi.Function){
+		"role":         func(f *abi.Function) { f.Role = abi.RoleBroadcastProcess },
+		"input":        func(f *abi.Function) { f.Input = column("v", "INT") },
+		"second input": func(f *abi.Function) { f.SecondInput = &abi.Schema{Any: true} },
+		"key":          func(f *abi.Function) { f.Key = column("k", "BIGINT") },
+		"accumulator":  func(f *abi.Function) { f.Accumulator = column("v", "INT") },
+		"parameters":   func(f *abi.Function) { f.Parameters[0].Type = "BIGINT" },
+		"states":       func(f *abi.Function) { f.States[0].Kind = abi.StateList },
+	} {
+		now := proto.Clone(then).(*abi.Function)
+		change(now)
+		f := functionOf(then)
+		_, _, err := recording.NewPlayer(&f, nil, 0, now)
+		if want := "the " + name + " of m.f is another now: its calls cannot be replayed"; err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	without := proto.Clone(then).(*abi.Function)
+	without.Key = nil
+	f := functionOf(without)
+	if _, _, err := recording.NewPlayer(&f, nil, 0, then); err == nil || !strings.Contains(err.Error(), "the key of m.f is another now") {
+		t.Errorf("a key that frames do not have: %v", err)
+	}
+	// Names of states and of the key's columns, and docs, are for people.
+	now := proto.Clone(then).(*abi.Function)
+	now.Doc, now.States[0].Name, now.Key.Fields[0].Name = "another", "other", "name"
+	f = functionOf(then)
+	if _, _, err := recording.NewPlayer(&f, nil, 0, now); err == nil || strings.Contains(err.Error(), "another now") {
+		t.Errorf("other names: %v", err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/abi/conform"
@@ -24,10 +25,12 @@ type Difference struct {
 	Parts []Part `json:"parts,omitempty"`
 }
 
-// Part is an op, or a slot after all ops, that differs.
+// Part is an op, or a slot after all ops, that differs. Of what an op did, the first and the last are left out that are
+// the same.
 type Part struct {
 	Op   *int     `json:"op,omitempty"`
 	Slot *int     `json:"slot,omitempty"`
+	Of   string   `json:"of,omitempty"`    // what the slot is of
 	Ask  string   `json:"asked,omitempty"` // what the op was
 	Was  []string `json:"was"`
 	Is   []string `json:"is"`
@@ -57,7 +60,8 @@ func NewPlayer(f *Function, i guest.Instance, index uint32, now *abi.Function) (
 	}{
 		{"role", then.GetRole() == now.GetRole()},
 		{"input", then.GetInput().Text() == now.GetInput().Text() && then.GetInput().GetAny() == now.GetInput().GetAny()},
-		{"second input", then.GetSecondInput().Text() == now.GetSecondInput().Text()},
+		{"second input", then.GetSecondInput().Text() == now.GetSecondInput().Text() && then.GetSecondInput().GetAny() == now.GetSecondInput().GetAny()},
+		{"key", sameKey(then, now)},
 		{"accumulator", then.GetAccumulator().Text() == now.GetAccumulator().Text()},
 		{"parameters", sameParameters(then, now)},
 		{"states", sameStates(then, now)},
@@ -278,6 +282,11 @@ func sameParameters(a, b *abi.Function) bool {
 		}
 	}
 	return true
+}
+
+// sameKey tells whether frames have the key that a function reads now, if it reads one.
+func sameKey(then, now *abi.Function) bool {
+	return len(now.GetKey().GetFields()) == 0 || slices.EqualFunc(then.GetKey().GetFields(), now.GetKey().GetFields(), func(a, b *abi.Field) bool { return a.GetType() == b.GetType() })
 }
 
 func sameStates(a, b *abi.Function) bool {

@@ -16,6 +16,7 @@ import (
 // median is a window function in Go: it gets all records of a firing and puts out
 // as many rows as it likes, here the middle value and how many there were.
 type median struct {
+	nothingLost
 	out    *output
 	writer *stream.RowWriter
 	input  stream.Column
@@ -67,7 +68,7 @@ func TestApply(t *testing.T) {
 			}
 			o.sides[left].key = stream.NewProjection(in, []int{0})
 			(&builder{plan: &job.Job{MaxParallelism: 128}}).windowCells(o, 0, true, nil)
-			o.contents = &listed{backend: o.backend, evictor: c.options.Evictor, fn: &median{out, stream.NewRowWriter(result), in.Column(1)}}
+			o.contents = &listed{backend: o.backend, evictor: c.options.Evictor, fn: &median{out: out, writer: stream.NewRowWriter(result), input: in.Column(1)}}
 
 			batch, w := new(stream.Batch), stream.NewRowWriter(in)
 			for _, r := range [][2]int64{{3, 9}, {12, 1}, {4, 5}, {8, 7}} { // time, value

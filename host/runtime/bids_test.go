@@ -301,14 +301,21 @@ func bidsPlan(t testing.TB, j *bidsJob, guest bool) *job.Job {
 // one. It returns how many events there were.
 func runBids(t testing.TB, j *bidsJob, plan *job.Job, end int64, want rowSum) int64 {
 	t.Helper()
+	return runSummed(t, j.name, plan, want, func(s *job.Source) connector.Source {
+		if s.Name == "auctions" {
+			return &eventSource{kind: auctions, end: end}
+		}
+		return &eventSource{kind: bids, end: end}
+	})
+}
+
+// runSummed runs a job over events, holds the sum of its rows against what it is to be,
+// and returns how many events there were.
+func runSummed(t testing.TB, name string, plan *job.Job, want rowSum, source func(*job.Source) connector.Source) int64 {
+	t.Helper()
 	var got rowSum
 	c := config(t, nil)
-	c.Source = func(s *job.Source) (connector.Source, error) {
-		if s.Name == "auctions" {
-			return &eventSource{kind: auctions, end: end}, nil
-		}
-		return &eventSource{kind: bids, end: end}, nil
-	}
+	c.Source = func(s *job.Source) (connector.Source, error) { return source(s), nil }
 	c.Decoder = newEventDecoder
 	c.Sink = func(*job.Sink) (connector.Sink, error) { return discard{}, nil }
 	c.Encoder = func(s *job.Sink) (format.Encoder, error) { return newSummingEncoder(s.Input, &got), nil }
@@ -321,7 +328,7 @@ func runBids(t testing.TB, j *bidsJob, plan *job.Job, end int64, want rowSum) in
 		t.Fatal(err)
 	}
 	if got != want {
-		t.Fatalf("%s: the rows are %+v, want %+v", j.name, got, want)
+		t.Fatalf("%s: the rows are %+v, want %+v", name, got, want)
 	}
 	return r.Progress().Records
 }

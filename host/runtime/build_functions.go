@@ -83,8 +83,13 @@ func (b *builder) listOf(o *windowOperator, options *window.Options, fns *job.Wi
 	if o.faults.out != nil {
 		list.placed = o.faults
 	}
-	if w, ok := fn.(*windowFunction); ok && o.faults.policy != job.Fail {
-		list.sifts, w.takeOut, w.atOnce = w, list.takeOut, list.evictsAfter()
+	if o.faults.policy != job.Fail {
+		switch fn := fn.(type) {
+		case *windowFunction:
+			fn.takeOut, fn.atOnce = list.takeOut, list.evictsAfter()
+		case *recomputed:
+			fn.takeOut, o.faults.lost = list.takeOut, fn.lost
+		}
 	}
 	f := fns.Evictor
 	if f == nil {
@@ -149,9 +154,6 @@ func (b *builder) pairs(f *job.Function, o failing, out *output, l, r *job.Side)
 		key:     stream.NewProjection(l.Input, l.Key), alt: stream.NewProjection(r.Input, r.Key), shownKey: l.Input.Project(l.Key),
 		originals: [2]*originals{o.faults.originals(l.Input, r.Input), o.faults.originals(l.Input, r.Input)},
 	}
-	if o.faults.out != nil {
-		p.originals[left].scratch, p.originals[right].scratch = true, true
-	}
 	var err error
 	p.caller, err = b.caller(f, p)
 	return p, err
@@ -165,9 +167,6 @@ func (b *builder) reducer(s *job.Step, o *windowOperator, cell state.Cell, r res
 		function:      f, input: stream.NewProjection(s.Input, f.Inputs[0].Columns), backend: o.backend, cell: cell,
 		variable: !f.Accumulator.IsFixedWidth(), results: r, out: o.out, room: b.room, failing: o.failing, key: s.Input.Project(s.KeyBy),
 		originals: o.faults.originals(s.Input),
-	}
-	if g.originals != nil {
-		g.originals.scratch = cell == accumulatorCell
 	}
 	g.output = stream.NewProjection(f.Accumulator, reducedColumns(s))
 	var err error

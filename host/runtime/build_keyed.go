@@ -101,7 +101,7 @@ func (b *builder) condensed(s *job.Step, n *node, o *windowOperator) (contents, 
 			o.panes.fn, o.panes.restored = agg, b.manifest() != nil
 		}
 	} else {
-		list, err := b.listOf(o, &w.Options, &w.Functions, recomputed{agg}, s.Input)
+		list, err := b.listOf(o, &w.Options, &w.Functions, o.recomputedOf(agg), s.Input)
 		if err != nil {
 			return nil, err
 		}
@@ -114,22 +114,25 @@ func (b *builder) condensed(s *job.Step, n *node, o *windowOperator) (contents, 
 	return c, nil
 }
 
-// windowCells makes the state of a windowed step whose accumulators have so many
-// bytes; 0: it has none. With lists they are scratch. apply may be nil.
+// windowCells makes the state of a windowed step whose accumulators have so many bytes; 0:
+// it has none. It returns their cell: with lists they are scratch. apply may be nil.
 func (b *builder) windowCells(o *windowOperator, accumulator int, isListed bool, apply *job.Function) (cell state.Cell, err error) {
-	contents, trigger, scratch := accumulator, state.Variable, state.Variable
-	switch {
-	case o.core.Asks():
-		trigger = o.phases.trigger.values[ofWindow].cellBytes()
-	case o.stateful || o.merges:
-		trigger = stateBytes
-	case o.panes != nil:
-		trigger = o.panes.setBytes()
+	cells := []int{
+		contentsCell: state.Variable, triggerCell: state.Variable, setCell: state.Variable,
+		accumulatorCell: state.Variable, ledgerCell: state.Variable,
 	}
 	if cell = contentsCell; isListed {
-		contents, scratch, cell = state.Variable, accumulator, accumulatorCell
+		cell = accumulatorCell
 	}
-	cells := []int{contents, trigger, state.Variable, scratch, state.Variable}
+	cells[cell] = accumulator
+	switch {
+	case o.core.Asks():
+		cells[triggerCell] = o.phases.trigger.values[ofWindow].cellBytes()
+	case o.stateful || o.merges:
+		cells[triggerCell] = stateBytes
+	case o.panes != nil:
+		cells[triggerCell] = o.panes.setBytes()
+	}
 	if s := windowStatesOf(apply); s.has() {
 		cells = append(cells, s.values[ofWindow].cellBytes(), s.values[ofKey].cellBytes())
 	}
@@ -240,9 +243,6 @@ func (b *builder) guest(s *job.Step, o *windowOperator, cell state.Cell, r resul
 		function:      f, key: s.Input.Project(s.KeyBy), input: stream.NewProjection(s.Input, f.Inputs[0].Columns),
 		backend: o.backend, cell: cell, variable: !f.Accumulator.IsFixedWidth(), out: o.out, results: r, faults: o.faults, stamp: 1,
 		originals: o.faults.originals(s.Input),
-	}
-	if g.originals != nil {
-		g.originals.scratch = cell == accumulatorCell
 	}
 	var err error
 	g.caller, err = b.caller(f, g)

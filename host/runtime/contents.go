@@ -89,8 +89,7 @@ type listed struct {
 	asked   *evictor        // of an evictor that is a function
 	values  [2]*number      // what a delta evictor compares, by side
 	fn      listFunction
-	sifts   *windowFunction // fn, if records that it fails on are taken out; else nil
-	placed  *faults         // who knows where the record at hand was read; nil: nobody wants to
+	placed  *faults // who knows where the record at hand was read; nil: nobody wants to
 
 	elements []listedRow
 	times    []stream.EventTime
@@ -105,7 +104,13 @@ const placeBytesMax = 1<<16 - 1
 
 // listFunction is what is made of the records of a firing.
 type listFunction interface {
+	// ready comes before the list at r is read for a firing: records may leave it.
+	ready(r state.Ref, w window.Window) error
 	fire(r state.Ref, w window.Window, rows []listedRow) error
+	// settleList comes before the list at r changes other than by more records, and gone
+	// when it is cleared.
+	settleList(r state.Ref) error
+	gone(r state.Ref)
 	retire(r state.Ref, w window.Window)
 	pump() bool
 	watermark(t stream.EventTime)
@@ -150,14 +155,14 @@ func appendListed(b []byte, e listedRow) []byte {
 func (c *listed) has(r state.Ref) bool { return c.backend.Has(r, contentsCell) }
 
 func (c *listed) fire(r state.Ref, w window.Window) error {
-	if c.sifts != nil {
-		// Records may leave windows by it, so it comes before the list is read.
-		if err := c.sifts.ready(r, w); err != nil {
-			return err
-		}
+	if err := c.fn.ready(r, w); err != nil {
+		return err
 	}
 	c.read(r)
 	before := len(c.elements)
+	if before == 0 {
+		return nil // all have left it just now
+	}
 	if c.evictor != nil && !c.evictor.After {
 		if err := c.evict(r, w); err != nil {
 			return err
@@ -169,7 +174,7 @@ func (c *listed) fire(r state.Ref, w window.Window) error {
 		}
 	}
 	if c.evictsAfter() {
-		if err := c.settle(r); err != nil {
+		if err := c.fn.settleList(r); err != nil {
 			return err
 		}
 		if err := c.evict(r, w); err != nil {
@@ -197,15 +202,6 @@ func (c *listed) read(r state.Ref) {
 		})
 		b = b[n+(end-n+7)&^7:]
 	}
-}
-
-// settle has the function asked about what waits of the records at r, which are about to
-// change other than by more of them.
-func (c *listed) settle(r state.Ref) error {
-	if c.sifts == nil {
-		return nil
-	}
-	return c.sifts.settle(r)
 }
 
 // takeOut takes the records of a firing that the function failed on out of the window's,
@@ -273,7 +269,7 @@ func (c *listed) writeBack(r state.Ref) {
 }
 
 func (c *listed) merge(into, from state.Ref) error {
-	if err := c.settle(from); err != nil {
+	if err := c.fn.settleList(from); err != nil {
 		return err
 	}
 	c.buf = append(c.buf[:0], c.backend.Value(from, contentsCell)...)
@@ -285,9 +281,7 @@ func (c *listed) merge(into, from state.Ref) error {
 }
 
 func (c *listed) clear(r state.Ref) {
-	if c.sifts != nil {
-		c.sifts.gone(r)
-	}
+	c.fn.gone(r)
 	c.backend.Clear(r, contentsCell)
 }
 
@@ -296,29 +290,11 @@ func (c *listed) pump() bool                          { return c.fn.pump() }
 func (c *listed) watermark(t stream.EventTime)        { c.fn.watermark(t) }
 func (c *listed) complete() error                     { return c.fn.complete() }
 
-// recomputed is an aggregate over a list: computed anew at each firing.
-type recomputed struct{ aggregator }
-
-func (f recomputed) fire(r state.Ref, w window.Window, rows []listedRow) error {
-	if err := f.create(r); err != nil {
-		return err
-	}
-	for _, e := range rows {
-		if err := f.add(r, e.row, e.time); err != nil {
-			return err
-		}
-	}
-	err := f.result(r, w)
-	f.discard(r)
-	return err
-}
-
-func (f recomputed) pump() bool { return true }
-
 // crossProduct is what a window join makes of a firing: each left row with each
 // right one, and rows whose other side is empty with NULLs, where the join is
 // outer.
 type crossProduct struct {
+	nothingLost
 	out     *output
 	results results
 	pads    [2]stream.Row // a row of each side, all NULL; nil: fn makes the rows

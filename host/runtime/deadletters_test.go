@@ -36,7 +36,8 @@ steps:
   kept: {from: in, key-by: [k], process: {wasm: p.running}, on-fault: dead-letter}
   lists: {from: good, key-by: [k], window: {tumbling: {size: 1m}}, apply: {wasm: p.strict}, on-fault: dead-letter}
   evicts: {from: good, key-by: {wasm: r.by-user}, window: {tumbling: {size: 1m}, evictor: {wasm: p.newest, with: {size: 9}}}, aggregate: {n: count}, on-fault: dead-letter}
-  all: {from: [ends.failed, both.failed, sums.failed, last.failed, pairs.failed, twice.failed, kept.failed, lists.failed, evicts.failed]}
+  again: {from: good, key-by: [k], window: {tumbling: {size: 1m}, evictor: {count: 9}}, aggregate: {wasm: p.sum}, on-fault: dead-letter}
+  all: {from: [ends.failed, both.failed, sums.failed, last.failed, pairs.failed, twice.failed, kept.failed, lists.failed, evicts.failed, again.failed]}
 sinks:
   e: {from: ends, file: {path: e, format: json}}
   b: {from: both, file: {path: b, format: json}}
@@ -47,6 +48,7 @@ sinks:
   k: {from: kept, file: {path: k, format: json}}
   i: {from: lists, file: {path: i, format: json}}
   v: {from: evicts, file: {path: v, format: json}}
+  a: {from: again, file: {path: a, format: json}}
   failed: {from: all, file: {path: f, format: json}}
 `
 
@@ -82,7 +84,7 @@ func TestDeadLetters(t *testing.T) {
 			want := []string{
 				letter("at-end", `k "a"`, position), letter("both", `k "a"`, position), letter("sum", `k "a"`, far), letter("last", `key user "ann"`, far),
 				fmt.Sprintf("u.map |  | %s | %s | bad-answer: op 0, on-record, was answered by emit twice | %q | ", position, shown, original),
-				letter("running", `k "a"`, position), inWindow("strict", `k "a"`), inWindow("newest", `key user "ann"`),
+				letter("running", `k "a"`, position), inWindow("strict", `k "a"`), inWindow("newest", `key user "ann"`), inWindow("sum", `k "a"`),
 			}
 			for _, right := range []string{"1 one", "2 two", "13 no", "3 last"} {
 				n, more, _ := strings.Cut(right, " ")
@@ -166,7 +168,7 @@ func deadLetters(t *testing.T, text string, lines []string, splits bool) (letter
 }
 
 // TestUndecodable: what a source cannot decode is put out as it was read, a line without its
-// end, a message with all its bytes; what it could not read is NULL.
+// end, a message with all its bytes; what it could not read, or what is empty, is NULL.
 func TestUndecodable(t *testing.T) {
 	const text = `
 version: 1
@@ -181,8 +183,9 @@ sinks:
 		want := []string{`"{\"n\":}"`, `"{]\r"`, "null"}
 		chunk := linesChunk("{\"n\":}\r\n{\"n\":1}\n{]\r\r\n")
 		if splits {
-			want = []string{`"{\"n\":}\r\n"`, `"{]\r\r\n"`, "null"}
-			chunk.Split, chunk.Offsets = "in-0", []int64{0, 1, 2}
+			want = []string{`"{\"n\":}\r\n"`, `"{]\r\r\n"`, "null", "null"}
+			chunk.Split, chunk.Offsets = "in-0", []int64{0, 1, 2, 3}
+			chunk.Ends = append(chunk.Ends, uint32(len(chunk.Data)))
 		}
 		chunk.Fault = errors.New("too long")
 		sinks := map[string]*recordsSink{}

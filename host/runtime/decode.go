@@ -51,13 +51,12 @@ type decoded struct {
 type recordFault struct {
 	at       connector.Position
 	err      error
-	known    bool // the record's bytes are wanted and known
-	from, to int  // of decoded.lost
+	from, to int // of decoded.lost; the same: the record's bytes are not wanted, not known, or none
 }
 
 // fault notes a record that could not be decoded.
 func (t *decodeTask) fault(d *decoded, record int, at connector.Position, err error) {
-	f := recordFault{at: at, err: err, known: t.keeps}
+	f := recordFault{at: at, err: err}
 	if t.keeps {
 		f.from = len(d.lost)
 		d.lost = append(d.lost, t.original(record)...)

@@ -120,14 +120,7 @@ sinks:
   unknown: {from: told.unknown, test: {}}
 `
 
-func enrichPlan(t testing.TB, text string) *job.Job {
-	t.Helper()
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: strings.Contains(text, "test: {}"), Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(enrichManifest))
-	}})
-	must(t, err)
-	return plan
-}
+func enrichPlan(t testing.TB, text string) *job.Job { return parsePlanOf(t, text, enrichManifest) }
 
 // enriched is a scripted job with an enrichment, and what came of it.
 type enriched struct {

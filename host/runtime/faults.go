@@ -23,12 +23,18 @@ type faults struct {
 	rate   faultRate
 	tell   func(error) // of one that is left out
 
-	computed int           // columns at the end of a record that are no part of it: the key that a function made
-	origin   stream.Origin // of the record at hand, if it is put out when it fails
-	original []byte        // that it was made of
-	row      int32         // of the record at hand in its batch, from 1
+	computed int // columns at the end of a record that are no part of it: the key that a function made
+	atHand
+	told map[int32]struct{}           // rows that functions failed on
+	lost func(number int, x *failure) // a record of a list was failed on, see recomputed
+}
 
-	told map[int32]struct{} // rows that functions failed on
+// atHand is the record that functions are asked about.
+type atHand struct {
+	row      int32         // in its batch, from 1; in the lists of recomputed, from -1 down
+	origin   stream.Origin // if it is put out when it fails
+	place    []byte        // the same of a record of a list
+	original []byte        // that it was made of
 }
 
 // failure is a record that a function failed on.
@@ -37,9 +43,9 @@ type failure struct {
 	record   []byte         // its row, or what was not decoded; nil: there is none
 	schema   *stream.Schema // of a row; nil: the record is bytes
 	other    []byte         // of a pair, the right row; nil: there is none
-	original []byte         // what was read at position; nil: it is not known
-	shown    string         // for people; "": the row as it is shown
-	within   string         // the window that the record is in, for people; "": it does not matter
+	original []byte         // what was read at position; empty: it is not known
+	within   string         // the window that it is in, or the timer that it is, for people; "": it does not matter
+	pair     string         // what is shown of a pair
 	position string         // where it was read
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
@@ -48,7 +54,7 @@ type failure struct {
 	asked    int64  // ops of the function so far; 0: it is not known
 	costly   int64  // rebuilds for it that count like faults
 	note     string // what is to be added to the message
-	row      int32  // of a record of the present batch, from 1; 0: it is none
+	row      int32  // as the record at hand has it; 0: it is no record
 	err      error
 }
 
@@ -93,14 +99,11 @@ func failureOf(f *job.Function, c *guests.Caller, i int, err error) failure {
 		if x.time == stream.MinTime {
 			x.time = stream.EventTime(of.MaxTimestamp())
 		}
-		w := showWindow(of)
-		x.where += " of " + w
-		if x.shown = w; x.record != nil {
-			x.shown = x.schema.Show(x.record) + " in " + w
-		}
+		x.within = showWindow(of)
+		x.where += " of " + x.within
 	case abi.OpOnTimer:
-		x.shown = "the timer of " + x.time.Show()
-		x.where = x.shown
+		x.within = "the timer of " + x.time.Show()
+		x.where = x.within
 	}
 	return x
 }
@@ -113,9 +116,22 @@ func failureIn(f *job.Function, c *guests.Caller, i, n int, err error) failure {
 		schemas[s] = f.Inputs[s].Schema
 	}
 	e, row := c.ElementOf(i, n, schemas...)
-	x.within, x.record, x.schema = x.shown, row, schemas[min(int(e.Input), len(schemas)-1)]
-	x.where, x.shown = "the record "+x.schema.Show(row)+" in "+x.within, ""
+	x.record, x.schema = row, schemas[min(int(e.Input), len(schemas)-1)]
+	x.where = "the record " + x.shown()
 	return x
+}
+
+// shown is what it is about, for people.
+func (x *failure) shown() string {
+	switch {
+	case x.pair != "":
+		return x.pair
+	case x.record == nil || x.schema == nil:
+		return x.within
+	case x.within == "":
+		return x.schema.Show(x.record)
+	}
+	return x.schema.Show(x.record) + " in " + x.within
 }
 
 // came says which record is at hand.
@@ -124,6 +140,11 @@ func (f *faults) came(b *stream.Batch, n int) {
 	if f.out != nil {
 		f.origin, f.original = b.Origin(n), b.Original(n)
 	}
+}
+
+// cameOfList says that a record of a list is at hand, by its number.
+func (f *faults) cameOfList(number int, e listedRow) {
+	f.atHand = atHand{row: -1 - int32(number), place: e.place}
 }
 
 // fail fails the job, whatever the policy is.
@@ -147,6 +168,9 @@ func (f *faults) take(x *failure) error {
 	if f.rate.fault(1 + x.costly) {
 		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
 	}
+	if x.row < 0 {
+		f.lost(int(-1-x.row), x)
+	}
 	if !f.first(x.row) {
 		return nil
 	}
@@ -163,8 +187,8 @@ func (f *faults) take(x *failure) error {
 // another one of the step, or the same for another window, may have before. A record is left
 // out once. For the share of faults each counts.
 func (f *faults) first(row int32) bool {
-	if row == 0 {
-		return true
+	if row <= 0 {
+		return true // a record of a list leaves it
 	}
 	if _, known := f.told[row]; known {
 		return false
@@ -195,23 +219,17 @@ func (f *faults) write(x *failure) {
 	w := f.writer
 	w.Begin(f.out.batch, stream.Insert)
 	column := 0
-	bytes := func(b []byte, known bool) {
-		if known {
+	bytes := func(b []byte) {
+		if len(b) > 0 {
 			w.SetBytes(column, b)
 		} else {
 			w.SetNull(column)
 		}
 		column++
 	}
-	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd")), s != "") }
-	bytes(x.record, x.record != nil)
-	if x.shown == "" && x.schema != nil && x.record != nil {
-		x.shown = x.schema.Show(x.record)
-		if x.within != "" {
-			x.shown += " in " + x.within
-		}
-	}
-	text(x.shown)
+	text := func(s string) { bytes([]byte(strings.ToValidUTF8(s, "\ufffd"))) }
+	bytes(x.record)
+	text(x.shown())
 	text(x.position)
 	reason, message, backtrace, fuel := describe(x.err)
 	fuel = max(fuel, x.fuel)
@@ -227,11 +245,11 @@ func (f *faults) write(x *failure) {
 		w.SetInt64(column, fuel)
 		column++
 	} else {
-		bytes(nil, false)
+		bytes(nil)
 	}
 	text(strings.Join(backtrace, "\n"))
-	bytes(x.original, x.original != nil)
-	bytes(x.other, x.other != nil)
+	bytes(x.original)
+	bytes(x.other)
 	w.End(x.time)
 }
 

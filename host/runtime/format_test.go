@@ -113,14 +113,7 @@ func keepGuest(o *guesttest.Op) {
 	}
 }
 
-func formatPlan(t testing.TB, text string) *job.Job {
-	t.Helper()
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(formatManifest))
-	}})
-	must(t, err)
-	return plan
-}
+func formatPlan(t testing.TB, text string) *job.Job { return parsePlanOf(t, text, formatManifest) }
 
 // recordsSink keeps what is written to it.
 type recordsSink struct {

@@ -19,7 +19,17 @@ type Guest = guests.Instance
 
 // guest is the aggregator of a Wasm function. It puts ops off until a frame is due: the
 // end of a batch, or frameOpsMax. What the guest did to the slots is taken over only
-// after the whole call succeeded.
+// after the whole call succeeded. So an accumulator, kept at the entry r, has a life:
+//
+//	create    r gets a group: what ops name it by until the ops are performed
+//	add, …    ops of its group; one that was there before gets it by its first
+//	forget    r is about to be cleared. Of variable width, what it holds is kept (gone) for
+//	          the ops that were put off, and r has another group if it is used again
+//	discard   r was scratch: it is cleared behind the ops
+//	complete  ops are performed, in several frames if need be: Load, Store, Take, Fault
+//
+// An accumulator to which no record has come, since the guest failed on all of them, is as
+// if it were not there: see hollow.
 type guest struct {
 	withoutTimers
 	caller   *guests.Caller
@@ -38,10 +48,11 @@ type guest struct {
 	groupOf   []slotStamp        // by ref
 	stamp     uint32             // of the present groups
 	times     []stream.EventTime // of the records, by op
-	rows      []int32            // of the records in the batch, by op, see failure; empty where the job fails by a fault
+	rows      []int32            // of the records, by op, see failure; empty where the job fails by a fault
 	windows   []window.Window    // of the ops that are results
 	taken     int                // of windows
 	marks     []pendingMark      // what waits behind ops
+	err       error              // of a frame that was performed for marks; told at complete
 	discarded []state.Ref        // scratch, to be cleared behind the ops
 	dirty     bool               // ops change accumulators that are held
 	to        int                // the end of the present frame's ops
@@ -95,17 +106,12 @@ func (g *guest) group(r state.Ref, created bool) uint32 {
 	return s.slot
 }
 
-// note notes of an op that is added which record it is about. One of a list is none of
-// the batch.
+// note notes of an op that is added which record it is about.
 func (g *guest) note(t stream.EventTime, row int32) {
 	g.times = append(g.times, t)
-	if g.faults.policy == job.Fail {
-		return
+	if g.faults.policy != job.Fail {
+		g.rows = append(g.rows, row)
 	}
-	if g.cell == accumulatorCell {
-		row = 0
-	}
-	g.rows = append(g.rows, row)
 }
 
 func (g *guest) create(r state.Ref) error {
@@ -211,13 +217,23 @@ func (g *guest) watermark(t stream.EventTime) {
 	g.marks = append(g.marks, pendingMark{ops: g.caller.Len(), at: t})
 }
 
+// retire performs the frame if much waits: many windows may end that have no results.
 func (g *guest) retire(r state.Ref, w window.Window) {
-	if g.results.keepsWindows() {
-		g.marks = append(g.marks, pendingMark{ops: g.caller.Len(), retires: true, ref: r, window: w})
+	if !g.results.keepsWindows() {
+		return
 	}
+	if len(g.marks) >= frameOpsMax {
+		if g.err = g.complete(); g.err != nil {
+			return
+		}
+	}
+	g.marks = append(g.marks, pendingMark{ops: g.caller.Len(), retires: true, ref: r, window: w})
 }
 
 func (g *guest) complete() error {
+	if g.err != nil {
+		return g.err
+	}
 	n := g.caller.Len()
 	if n > 0 {
 		if err := g.caller.Perform(); err != nil {
@@ -346,14 +362,13 @@ func (g *guest) Fault(i int, err error) error {
 		}
 		g.originals.show(&x, i)
 	case abi.OpResult:
-		w := showWindow(g.windows[g.taken])
+		x.within = showWindow(g.windows[g.taken])
 		g.taken++
 		if g.watches && !g.groups[group].filled {
 			return nil // nobody has asked for it
 		}
 		x.record, x.schema = g.Load(nil, group, 0), g.function.Accumulator
-		x.shown = x.schema.Show(x.record) + " in " + w
-		x.where = "the result of " + w
+		x.where = "the result of " + x.within
 	default:
 		return g.faults.fail(&x)
 	}

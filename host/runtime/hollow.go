@@ -9,7 +9,11 @@ import (
 // function has failed on all that were to be added. To all others they are not there:
 // nothing is put out of one, it is not merged, and its entry does not hold it when the
 // frame is done. What happened before the aggregate was asked stays: the window's timers,
-// how far a session reaches, what a trigger has counted.
+// how far a session reaches, what a trigger has counted. That is so in Flink, too, if a
+// function swallows what it fails on. rewinds cannot take it back: it works because nothing
+// that was decided has been carried out by then. Here it has, for all keys of the frame and
+// across the marks among its records: values, parts, timers, late output. Each of them would
+// have to be noted before it changes, for faults that do not come.
 //
 // It costs nothing until something fails: the ops before are gone over then.
 type hollow struct {

@@ -112,9 +112,22 @@ func hourlyPlan(t testing.TB, variant string, parallelism int) *job.Job {
 // parsePlan parses a job file that stands in a folder.
 func parsePlan(t testing.TB, text, dir string) *job.Job {
 	t.Helper()
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: dir, Test: strings.Contains(text, "test: {}"), Manifest: func(m job.Module) (*abi.Manifest, error) {
+	return parsePlanWith(t, text, dir, func(m job.Module) (*abi.Manifest, error) {
 		return loadModule(t, m.Path, sandbox.Options{}).Manifest(), nil
-	}})
+	})
+}
+
+// parsePlanOf parses a job whose functions are a test's own; there is no module.
+func parsePlanOf(t testing.TB, text, manifest string) *job.Job {
+	t.Helper()
+	return parsePlanWith(t, text, t.TempDir(), func(job.Module) (*abi.Manifest, error) {
+		return abi.ParseManifestJSON([]byte(manifest))
+	})
+}
+
+func parsePlanWith(t testing.TB, text, dir string, manifest func(job.Module) (*abi.Manifest, error)) *job.Job {
+	t.Helper()
+	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: dir, Test: strings.Contains(text, "test: {}"), Manifest: manifest})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -247,7 +247,7 @@ func (o *windowOperator) drops(d state.Domain, at int64, r state.Ref, w window.W
 		return false, nil
 	}
 	shown := "the timer of " + stream.EventTime(at).Show() + " of " + showWindow(w)
-	x := failure{function: t.function, key: o.shownKey.Show(o.key), time: stream.MinTime, shown: shown, where: shown, err: t.chains.fault()}
+	x := failure{function: t.function, key: o.shownKey.Show(o.key), time: stream.MinTime, within: shown, where: shown, err: t.chains.fault()}
 	return true, o.faults.take(&x)
 }
 

@@ -10,12 +10,11 @@ import (
 // the frame has what the function declares of them. They are kept for dead letters; where
 // there are none, it is nil.
 type originals struct {
-	faults  *faults
-	sides   [2]*stream.Schema
-	strip   *stream.Projection // leaves the key out that a function computed; nil: there is none
-	list    []original         // of the present frame, and of those before that began further on
-	bytes   []byte
-	scratch bool // records come from a list
+	faults *faults
+	sides  [2]*stream.Schema
+	strip  *stream.Projection // leaves the key out that a function computed; nil: there is none
+	list   []original         // of the present frame, and of those before that began further on
+	bytes  []byte
 }
 
 // original is a record; its bytes end at end. Behind them are those of its place, if it came
@@ -50,26 +49,17 @@ func columnsBefore(n int) []int {
 	return columns
 }
 
-// keep keeps the record of an op that is added next; nil: it has none, which is noted, lest
-// it be given that of an op before. One that is not behind the last one begins a new frame.
-func (o *originals) keep(op int, s side, row stream.Row) {
-	o.add(op, s, row)
-	if x := &o.list[len(o.list)-1]; !o.scratch {
-		x.origin = o.faults.origin
-		o.bytes = append(o.bytes, o.faults.original...)
-		x.read = len(o.bytes)
-	}
-}
+// keep keeps the record at hand, of an op that is added next; nil: it has none, which is
+// noted, lest it be given that of an op before. One that is not behind the last one begins a
+// new frame.
+func (o *originals) keep(op int, s side, row stream.Row) { o.add(op, s, row, &o.faults.atHand) }
 
 // keepListed keeps a record of a list as keep does.
 func (o *originals) keepListed(op int, e listedRow) {
-	o.add(op, e.side, e.row)
-	o.bytes = append(o.bytes, e.place...)
-	x := &o.list[len(o.list)-1]
-	x.place, x.read = len(o.bytes), len(o.bytes)
+	o.add(op, e.side, e.row, &atHand{place: e.place})
 }
 
-func (o *originals) add(op int, s side, row stream.Row) {
+func (o *originals) add(op int, s side, row stream.Row, at *atHand) {
 	if n := len(o.list); n > 0 && o.list[n-1].op >= op {
 		o.list, o.bytes = o.list[:0], o.bytes[:0]
 	}
@@ -79,7 +69,10 @@ func (o *originals) add(op int, s side, row stream.Row) {
 		o.bytes = append(o.bytes, row...)
 	}
 	end := len(o.bytes)
-	o.list = append(o.list, original{op: op, side: s, end: end, place: end, read: end})
+	o.bytes = append(o.bytes, at.place...)
+	place := len(o.bytes)
+	o.bytes = append(o.bytes, at.original...)
+	o.list = append(o.list, original{op: op, side: s, end: end, place: place, read: len(o.bytes), origin: at.origin})
 }
 
 // show puts the record of an op into its failure, if it was kept.

@@ -35,14 +35,30 @@ sinks:
   failed: {from: pairs.failed, test: {}}
 `
 
+// newPairs makes a job whose function fails on all pairs.
+func newPairs(t *testing.T, text string, collect func(string, stream.Row, stream.EventTime)) (*job.Job, *runtime.Job) {
+	t.Helper()
+	plan := parsePlanOf(t, text, pairManifest)
+	fails := func(o *guesttest.Op) {
+		if o.Kind == abi.OpOnPair {
+			o.Fail("no")
+		}
+	}
+	j, err := runtime.New(plan, runtime.Config{
+		Clock: &manualClock{}, Scripted: true, Collect: collect,
+		Guest: func(*job.Function) (runtime.Guest, error) {
+			return &guesttest.Instance{Functions: []guesttest.Function{fails}}, nil
+		},
+	})
+	must(t, err)
+	return plan, j
+}
+
 // TestDeadPairs: a dead letter of an outer join has the left row in record and the right
 // one in other, also where it is alone.
 func TestDeadPairs(t *testing.T) {
-	plan, err := job.Parse([]byte(pairJob), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(pairManifest))
-	}})
-	must(t, err)
 	var got []string
+	var plan *job.Job
 	side := func(letter stream.Row, column string) string {
 		c := job.FailedSchema.Column(job.FailedSchema.Index(column))
 		if c.IsNull(letter) {
@@ -50,21 +66,11 @@ func TestDeadPairs(t *testing.T) {
 		}
 		return plan.Sources[0].Output.Show(stream.Row(c.Bytes(letter)))
 	}
-	j, err := runtime.New(plan, runtime.Config{
-		Clock: &manualClock{}, Scripted: true,
-		Collect: func(_ string, r stream.Row, _ stream.EventTime) {
-			key := job.FailedSchema.Column(job.FailedSchema.Index("key"))
-			got = append(got, fmt.Sprintf("%s: %s; %s", key.Bytes(r), side(r, "record"), side(r, "other")))
-		},
-		Guest: func(*job.Function) (runtime.Guest, error) {
-			return &guesttest.Instance{Functions: []guesttest.Function{func(o *guesttest.Op) {
-				if o.Kind == abi.OpOnPair {
-					o.Fail("no")
-				}
-			}}}, nil
-		},
+	var j *runtime.Job
+	plan, j = newPairs(t, pairJob, func(_ string, r stream.Row, _ stream.EventTime) {
+		key := job.FailedSchema.Column(job.FailedSchema.Index("key"))
+		got = append(got, fmt.Sprintf("%s: %s; %s", key.Bytes(r), side(r, "record"), side(r, "other")))
 	})
-	must(t, err)
 	send := func(source, k string, v int64) {
 		b := new(stream.Batch)
 		w := stream.NewRowWriter(plan.Sources[0].Output)
@@ -110,21 +116,7 @@ sinks:
 // it, however many a window has.
 func TestFaultEndsAProduct(t *testing.T) {
 	const perSide, most = 2000, 64 << 20 // bytes; a frame of all pairs has several times that
-	plan, err := job.Parse([]byte(productJob), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(pairManifest))
-	}})
-	must(t, err)
-	j, err := runtime.New(plan, runtime.Config{
-		Clock: &manualClock{}, Scripted: true, Collect: func(string, stream.Row, stream.EventTime) {},
-		Guest: func(*job.Function) (runtime.Guest, error) {
-			return &guesttest.Instance{Functions: []guesttest.Function{func(o *guesttest.Op) {
-				if o.Kind == abi.OpOnPair {
-					o.Fail("no")
-				}
-			}}}, nil
-		},
-	})
-	must(t, err)
+	plan, j := newPairs(t, productJob, func(string, stream.Row, stream.EventTime) {})
 	for _, source := range []string{"l", "r"} {
 		b, w := new(stream.Batch), stream.NewRowWriter(plan.Sources[0].Output)
 		for i := range int64(perSide) {

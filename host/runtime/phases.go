@@ -48,22 +48,34 @@ type phases struct {
 	rewinds *rewinds // nil: nothing is ever taken back
 }
 
-// act is an effect of the core that waits, with the entries that it is about.
+// act is an effect of the core that waits, with the entries that it is about:
+//
+//	Append                 row is added to the contents at ref
+//	Ask                    about the window at ref; its contents are at other
+//	SetTimer, DeleteTimer  at time in domain, of the window at ref
+//	Merge                  the contents at other are merged into those at ref
+//	Fire, Purge, Clear     of window, whose contents are at ref
+//	actLate                row is late, and no more is to be done
+//
+// An Ask about a record mostly has an Append before it and the cleanup's SetTimer behind,
+// and is one act with them.
 type act struct {
 	kind     window.EffectKind
 	question window.Question
 	domain   state.Domain
-	purges   bool
-	appends  bool      // Ask: first the record is added to the contents
-	sets     bool      // Ask: in the end a timer is set, the cleanup's
-	late     bool      // the record is late, and no more is to be done
-	nth      int32     // Ask: of the windows of the record
-	row      int32     // of the batch
-	ref      state.Ref // of its window; Append, Fire, Purge, Clear: of the contents
-	other    state.Ref // Ask: of the contents; Merge: what is merged into ref
+	purges   bool  // Ask: to fire is to purge, too
+	appends  bool  // Ask: first row is added to the contents
+	sets     bool  // Ask: in the end the timer is set
+	nth      int32 // of the windows of row
+	row      int32 // of the batch
+	ref      state.Ref
+	other    state.Ref
 	time     int64
 	window   window.Window
 }
+
+// actLate is no effect of the core.
+const actLate window.EffectKind = 0
 
 // How many acts may wait before the trigger is asked. Those of records are few, so that
 // what a run of them takes, in the frame and beside it, stays in the cache with the entries
@@ -246,7 +258,7 @@ func (o *windowOperator) decideRow(i int, given []window.Window) error {
 		}
 	}
 	if !taken && o.core.IsLate(e, o.facts.Now) {
-		p.acts = append(p.acts, act{late: true, row: int32(i)})
+		p.acts = append(p.acts, act{kind: actLate, row: int32(i)})
 	}
 	return nil
 }
@@ -303,7 +315,7 @@ func (p *phases) act(e *window.Effect, i, nth int, r state.Ref) *act {
 	p.acts = p.acts[:n+1]
 	a := &p.acts[n]
 	a.kind, a.question, a.domain = e.Kind, 0, state.Domain(e.Domain)
-	a.purges, a.appends, a.sets, a.late = false, false, false, false
+	a.purges, a.appends, a.sets = false, false, false
 	a.nth, a.row, a.ref, a.other = int32(nth), int32(i), r, 0
 	a.time, a.window = e.Time, e.Window
 	return a
@@ -360,8 +372,7 @@ func (o *windowOperator) perform(a *act) error {
 		o.contents.retire(a.ref, a.window)
 	case window.Ask:
 		return o.answer(a)
-	}
-	if a.late {
+	case actLate:
 		t := o.phases.batch.Time(int(a.row))
 		o.lost(window.Element{Time: t}, o.phases.batch.Row(int(a.row)), t)
 	}

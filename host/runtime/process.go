@@ -275,7 +275,7 @@ func (o *processOperator) askTimers(d state.Domain, upTo int64) (asked bool, err
 // drop leaves a timer out that would be one call too many.
 func (o *processOperator) drop(d state.Domain, at int64, r state.Ref) error {
 	shown := "the timer of " + stream.EventTime(at).Show()
-	x := failure{function: o.function, key: o.shows.Show(o.backend.Key(r)), time: stream.MinTime, shown: shown, where: shown, err: o.chains.fault()}
+	x := failure{function: o.function, key: o.shows.Show(o.backend.Key(r)), time: stream.MinTime, within: shown, where: shown, err: o.chains.fault()}
 	if d == state.EventTimer {
 		x.time = stream.EventTime(at)
 	}

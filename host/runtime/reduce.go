@@ -121,11 +121,7 @@ func (g *reducer) add(r state.Ref, row stream.Row, t stream.EventTime) error {
 	if g.originals != nil {
 		g.originals.keep(g.caller.Len(), left, row)
 	}
-	record := g.faults.row
-	if g.cell == accumulatorCell {
-		record = 0 // it is from a list
-	}
-	g.reduce(r, g.caller.Row(g.input, row), t, record)
+	g.reduce(r, g.caller.Row(g.input, row), t, g.faults.row)
 	return g.completeIfDue()
 }
 
@@ -202,8 +198,12 @@ func (g *reducer) retire(r state.Ref, w window.Window) {
 
 func (g *reducer) watermark(t stream.EventTime) { g.wait(reducedMark{kind: waitsWatermark, at: t}) }
 
-// wait does what waits at once if nothing is before it.
+// wait does what waits at once if nothing is before it. Windows with one record each have
+// results and no ops, however many they are, so the frame is performed for what waits, too.
 func (g *reducer) wait(m reducedMark) {
+	if len(g.waiting) >= frameOpsMax && g.complete() != nil {
+		return // the error stays, and is told at complete
+	}
 	if g.ops == 0 && len(g.waiting) == 0 {
 		g.pass(&m)
 		if m.kind == waitsResult {

@@ -26,6 +26,27 @@ type rewinds struct {
 	rows int // that a run has at most; few where the trigger fails often
 }
 
+// askedAgain is what the trigger knows of a run that may be decided anew.
+type askedAgain struct {
+	again  bool  // this may be one
+	isLost bool  // it failed on a record, and all behind that is asked again
+	lost   int   // the question about it
+	told   []int // questions that it failed on before
+}
+
+func (r *askedAgain) isTold(question int) bool { return r.again && slices.Contains(r.told, question) }
+
+// tell notes a question that the trigger failed on.
+func (r *askedAgain) tell(question int, aboutRecord bool) {
+	switch {
+	case !r.again:
+	case aboutRecord:
+		r.isLost, r.lost = true, question
+	default:
+		r.told = append(r.told, question)
+	}
+}
+
 // leftOut is a record that does not come to the nth of its windows.
 type leftOut struct{ row, nth int32 }
 
@@ -222,5 +243,12 @@ func (u *undoing) undo() {
 	u.forget()
 }
 
+// undoBytesMax is how much room is kept for the next run.
+const undoBytesMax = 1 << 20
+
 // forget lets the changes stand.
-func (u *undoing) forget() { u.list, u.old = u.list[:0], u.old[:0] }
+func (u *undoing) forget() {
+	if u.list, u.old = u.list[:0], u.old[:0]; cap(u.old) > undoBytesMax {
+		u.old = nil
+	}
+}

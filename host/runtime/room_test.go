@@ -212,10 +212,7 @@ func runLarge(t *testing.T, role, step, lines string, run *largeRun) error {
 	case "encode":
 		formats = strings.NewReplacer("DECODE", "json", "ENCODE", "{wasm: m.encode}")
 	}
-	plan, err := job.Parse([]byte(formats.Replace(fmt.Sprintf(largeJob, step))), job.Options{File: "job.yaml", Dir: t.TempDir(), Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(largeFields.Replace(largeManifest)))
-	}})
-	must(t, err)
+	plan := parsePlanOf(t, formats.Replace(fmt.Sprintf(largeJob, step)), largeFields.Replace(largeManifest))
 	c := config(t, nil)
 	c.Limits = runtime.Limits{BatchRows: 2 * largeOps}
 	c.Sink = func(*job.Sink) (connector.Sink, error) { return largeSink{run: run}, nil }

@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmstream/wasmstream/host/connector"
-	"github.com/wasmstream/wasmstream/host/format"
 	"github.com/wasmstream/wasmstream/host/job"
-	"github.com/wasmstream/wasmstream/host/runtime"
 )
 
 // openSessionsText counts by key in sessions that all stay open: none is over before the
@@ -82,21 +80,5 @@ func BenchmarkOpenSessions(b *testing.B) {
 
 func runOpenSessions(t testing.TB, plan *job.Job, in openSessions, want rowSum) {
 	t.Helper()
-	var got rowSum
-	c := config(t, nil)
-	c.Source = func(*job.Source) (connector.Source, error) { return &in, nil }
-	c.Decoder = newEventDecoder
-	c.Sink = func(*job.Sink) (connector.Sink, error) { return discard{}, nil }
-	c.Encoder = func(s *job.Sink) (format.Encoder, error) { return newSummingEncoder(s.Input, &got), nil }
-	r, err := runtime.New(plan, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got != want {
-		t.Fatalf("the rows are %+v, want %+v", got, want)
-	}
+	runSummed(t, "open sessions", plan, want, func(*job.Source) connector.Source { return &in })
 }

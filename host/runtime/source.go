@@ -160,11 +160,7 @@ func (t *sourceTask) takeOf(split *sourceSplit, d *decoded) error {
 			t.skipped(err)
 			continue
 		}
-		var record []byte
-		if f.known {
-			record = d.lost[f.from:f.to:f.to]
-		}
-		t.failed.put(err, record)
+		t.failed.put(err, d.lost[f.from:f.to:f.to])
 	}
 	t.out.batch, d.batch = d.batch, t.out.batch
 	if !split.ended { // one that has ended is still made known after a restore, without records

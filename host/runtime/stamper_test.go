@@ -79,10 +79,7 @@ func TestTimesByFunctions(t *testing.T) {
 			c.Guest = func(*job.Function) (runtime.Guest, error) {
 				return &guesttest.Instance{Functions: []guesttest.Function{whenGuest}}, nil
 			}
-			plan, err := job.Parse([]byte(stampedJob), job.Options{File: "job.yaml", Dir: t.TempDir(), Manifest: func(job.Module) (*abi.Manifest, error) {
-				return abi.ParseManifestJSON([]byte(stampedManifest))
-			}})
-			must(t, err)
+			plan := parsePlanOf(t, stampedJob, stampedManifest)
 			j, err := runtime.New(plan, c)
 			must(t, err)
 			must(t, j.Drive(nil))

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wasmstream/wasmstream/abi"
 	guests "github.com/wasmstream/wasmstream/host/guest"
@@ -33,9 +34,6 @@ type windowFunction struct {
 	groups  map[uint32]state.Ref // by group: the key's entry; only with states of both scopes
 	inFrame map[state.Ref]uint32 // by entry of the widest scope: the group that the frame has of it
 	over    map[uint32]bool      // groups whose window is over in this frame
-	clears  []int                // ops that are clears
-	cleared int                  // of clears
-	opRefs  []state.Ref          // by clear: the window's entry
 
 	firings
 }
@@ -47,7 +45,7 @@ func (f *windowFunction) fire(r state.Ref, w window.Window, rows []listedRow) er
 	for _, e := range rows {
 		f.caller.Element(guests.Element{Time: int64(e.time), Row: f.inputs.element(f.caller, e), Input: uint32(e.side)})
 	}
-	f.fires(len(f.times), r, rows)
+	f.fires(len(f.times), r, w, rows)
 	f.ask(key, group, guests.NoRow(), w)
 	return f.err
 }
@@ -132,25 +130,27 @@ func (f *windowFunction) perform() {
 	f.flush()
 	f.sweep(ops)
 	f.keys = f.keys[:0]
-	f.firings.reset()
+	f.settled()
 	clear(f.groups)
 	clear(f.inFrame)
 	clear(f.over)
-	f.clears, f.opRefs, f.cleared = f.clears[:0], f.opRefs[:0], 0
 }
 
 // ready has it asked about all that may not wait behind a firing of a window. It is not
 // asked behind each: whether a window goes on is known by the next one. From here to fire
 // the list at r is in use, and nothing may be performed: that changes lists.
 func (f *windowFunction) ready(r state.Ref, w window.Window) error {
+	if f.takeOut == nil {
+		return f.err
+	}
 	f.performIfDue()
 	f.makeWay(f.backend.Key(r), w)
-	return f.settle(r)
+	return f.settleList(r)
 }
 
-// settle has it asked about what waits of the records at r.
-func (f *windowFunction) settle(r state.Ref) error {
-	if _, waits := f.waiting[r]; waits {
+// settleList implements listFunction.
+func (f *windowFunction) settleList(r state.Ref) error {
+	if f.waits(r) {
 		f.perform()
 	}
 	return f.err
@@ -172,7 +172,6 @@ func (f *windowFunction) end(key stream.Row, w window.Window) {
 	group := f.group(key, w)
 	ctx := f.context(key, w)
 	f.over[group] = true
-	f.clears, f.opRefs = append(f.clears, len(f.times)), append(f.opRefs, state.Ref(group))
 	f.add(abi.OpClear, group, guests.NoRow(), &ctx, 0)
 	f.keys = append(f.keys, key)
 	f.performIfDue()
@@ -195,7 +194,7 @@ func (f *windowFunction) Load(dst []byte, group uint32, i int) []byte {
 // Store keeps a state.
 func (f *windowFunction) Store(group uint32, i int, row stream.Row) error {
 	r := f.entry(group, f.places[i].scope)
-	if f.near && f.backend.IsEmpty(r) {
+	if f.near && len(row) > 0 && f.backend.IsEmpty(r) {
 		f.fill()
 	}
 	f.store(r, i, row)
@@ -251,7 +250,7 @@ func (f *windowFunction) failureIn(i, n int, err error) failure {
 // Fault implements guests.Role. A list of which no single record is to blame stays in the
 // window; if that has ended with its firing, all of them are left out.
 func (f *windowFunction) Fault(i int, err error) error {
-	if l := f.firing(i); l != nil && (l.ended || f.atOnce) {
+	if l := f.firing(i); l != nil && l.ended {
 		f.pass(i)
 		err = f.failedOnAll(i, l, err)
 	} else {
@@ -277,16 +276,15 @@ func (f *windowFunction) failedOnAll(i int, l *firing, err error) error {
 			return err
 		}
 	}
-	l.lost = l.all()
+	l.lost = append(l.lost, rest...)
+	slices.Sort(l.lost)
 	return nil
 }
 
-// Done takes the states of a window that is over, and the records that it failed on.
+// Done takes the states of a window that is over.
 func (f *windowFunction) Done(i int) error {
-	f.settled(i)
-	if f.cleared < len(f.clears) && f.clears[f.cleared] == i {
-		f.clear(f.opRefs[f.cleared])
-		f.cleared++
+	if kind, group := f.caller.Op(i); kind == abi.OpClear {
+		f.clear(f.entry(group, ofWindow))
 	}
 	return nil
 }
@@ -333,8 +331,8 @@ func (p *pairs) put(l, r stream.Row, ctx guests.Context) {
 		ctx.Key = p.caller.WholeRow(p.buf)
 	}
 	if p.faults.out != nil {
-		p.originals[left].keep(p.caller.Len(), left, l)
-		p.originals[right].keep(p.caller.Len(), right, r)
+		p.originals[left].keepListed(p.caller.Len(), listedRow{row: l, side: left})
+		p.originals[right].keepListed(p.caller.Len(), listedRow{row: r, side: right})
 	}
 	row := p.inputs.row(p.caller, left, l)
 	ctx.Second = p.inputs.row(p.caller, right, r)
@@ -354,7 +352,7 @@ func (p *pairs) Fault(i int, err error) error {
 		for s := range sides {
 			p.originals[s].show(&sides[s], i)
 		}
-		x.shown = showSide(&sides[left]) + " with " + showSide(&sides[right])
+		x.pair = showSide(&sides[left]) + " with " + showSide(&sides[right])
 		row, key := sides[left].record, p.key
 		if row == nil {
 			row, key = sides[right].record, p.alt

@@ -71,10 +71,7 @@ func TestFaultEndsTheAsking(t *testing.T) {
 // runFailing runs a job on a batch of 2,000 records, with functions that fail on ops of a
 // kind whose record is from on.
 func runFailing(t *testing.T, text string, fails abi.OpKind, from int64) (calls int, err error) {
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(failingManifest))
-	}})
-	must(t, err)
+	plan := parsePlanOf(t, text, failingManifest)
 	v := stream.MustSchema(stream.Field{Name: "v", Type: stream.Type{Kind: stream.BigInt}}).Column(0)
 	perform := func(o *guesttest.Op) {
 		switch {
@@ -137,10 +134,7 @@ steps:
 sinks:
   out: {from: s, test: {}}
 `
-	plan, err := job.Parse([]byte(text), job.Options{File: "job.yaml", Dir: t.TempDir(), Test: true, Manifest: func(job.Module) (*abi.Manifest, error) {
-		return abi.ParseManifestJSON([]byte(manifest))
-	}})
-	must(t, err)
+	plan := parsePlanOf(t, text, manifest)
 	long := stream.MustSchema(stream.Field{Name: "v", Type: stream.Type{Kind: stream.BigInt}})
 	v, w, result := long.Column(0), stream.NewRowWriter(long), new(stream.Batch)
 	sum := func(o *guesttest.Op) {

@@ -182,11 +182,7 @@ type trigger struct {
 	decision uint32 // of the op whose effects are being taken
 	taken    int    // answers that were taken
 	failed   firstFailure
-
-	again  bool  // what it fails on is asked again, see rewinds
-	isLost bool  // it failed on a record, and all behind that is asked again
-	lost   int   // the question about it
-	told   []int // questions that it failed on before
+	askedAgain
 }
 
 // timerWish is a timer that a trigger sets or deletes.
@@ -261,18 +257,12 @@ func (t *trigger) Done(int) error {
 func (t *trigger) Fault(op int, err error) error {
 	n := len(t.answers)
 	t.answers = append(t.answers, triggerAnswer{wishes: len(t.wishes), faulty: true})
-	if t.again && slices.Contains(t.told, n) {
+	if t.isTold(n) {
 		return nil
 	}
 	t.failed.note(n, t.fault(op, err))
-	if !t.again {
-		return nil
-	}
-	if kind, _ := t.caller.Op(op); kind == abi.OpOnElement {
-		t.isLost, t.lost = true, n
-	} else {
-		t.told = append(t.told, n)
-	}
+	kind, _ := t.caller.Op(op)
+	t.tell(n, kind == abi.OpOnElement)
 	return nil
 }
 

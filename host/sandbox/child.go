@@ -27,8 +27,23 @@ type ChildJob struct {
 	// CPU bounds the processor time of the process, and Wall the time by the clock,
 	// which says little about a module where others use the machine.
 	CPU, Wall time.Duration
-	// AddressBytesMax bounds what the process maps beyond what it begins with.
-	AddressBytesMax int64
+	// MemoryBytesMax bounds the memory that the process has beyond what it begins with.
+	MemoryBytesMax int64
+}
+
+// inTurn is a Child that compiles one module at a time, so that many modules at once take
+// longer than one, but no more memory or processors.
+func inTurn(child Child) Child {
+	turn := make(chan struct{}, 1)
+	return func(ctx context.Context, job ChildJob, wasm []byte) error {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+			return child(ctx, job, wasm)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // DiedError says that a module killed the process that compiled it.
@@ -43,16 +58,14 @@ type DiedError struct {
 func (e *DiedError) Error() string { return e.Reason }
 
 // What a child may use: as much for any module, and more for the work that there is to do
-// (see work). Go's guests, which take longest of what people write, need a third of it.
+// (see work): twice to thrice of what it takes where nobody else uses the processors. More
+// memory than for any module it gets for what only a raised WorkMax allows.
 const (
-	childCPU          = time.Second
-	childWorkFree     = 1_500_000 // what it has time for in childCPU
-	childCPUPerWork   = 350 * time.Nanosecond
-	childWallPerCPU   = 60
-	childAddressBytes = 256 << 20
-	childBytesPerByte = 16
-	childGreatestFree = 150_000              // work of a function that fits childAddressBytes
-	childBytesPerWork = 320 * compileWorkers // of the greatest function
+	childCPU         = time.Second
+	childWorkFree    = 2_500_000 // what it has time for in childCPU
+	childCPUPerWork  = 200 * time.Nanosecond
+	childWallPerCPU  = 60
+	childMemoryBytes = 256 << 20
 )
 
 // Modules up to these compile in some milliseconds, less than a process takes to start.
@@ -78,14 +91,15 @@ func CompileChild(ctx context.Context, job ChildJob, wasm []byte) error {
 	return errors.Join(err, e.Close())
 }
 
-// childJob is the job for a module of so many bytes that costs so much.
-func (o *Options) childJob(bytes int, cost work) ChildJob {
+// childJob is the job for a module that costs so much.
+func (o *Options) childJob(cost work) ChildJob {
 	cpu := childCPU + time.Duration(max(0, cost.all-childWorkFree))*childCPUPerWork
-	memory := childAddressBytes + childBytesPerByte*int64(bytes) + childBytesPerWork*int64(max(0, cost.greatest-childGreatestFree))
+	usual := int64(defaultOptions.WorkMax)
+	memory := childMemoryBytes * max(usual, int64(cost.all), functionsOfWork*int64(cost.greatest)) / usual
 	return ChildJob{
 		MemoryPagesMax: o.MemoryPagesMax, ModuleBytesMax: o.ModuleBytesMax, WorkMax: o.WorkMax, FunctionsMax: o.FunctionsMax,
 		TableElementsMax: o.TableElementsMax, CacheDir: o.CacheDir, CacheBytesMin: o.CacheBytesMin,
-		CPU: cpu, Wall: childWallPerCPU * cpu, AddressBytesMax: memory,
+		CPU: cpu, Wall: childWallPerCPU * cpu, MemoryBytesMax: memory,
 	}
 }
 
@@ -107,7 +121,7 @@ func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
 			return nil
 		}
 	}
-	job := m.options.childJob(len(wasm), m.cost)
+	job := m.options.childJob(m.cost)
 	job.CPU, job.Wall = job.CPU<<known.slow, job.Wall<<known.slow
 	err := m.options.Child(ctx, job, wasm)
 	var died *DiedError

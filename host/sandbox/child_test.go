@@ -23,7 +23,7 @@ func TestChildCompilesWhatIsNotCached(t *testing.T) {
 	options := Options{CacheDir: dir, CacheBytesMin: 1, Log: func(_ int, message string) { t.Error(message) }}
 	options.Child = func(ctx context.Context, job ChildJob, wasm []byte) error {
 		calls++
-		if job.CPU < childCPU || job.Wall < job.CPU || job.AddressBytesMax < childAddressBytes || job.WorkMax == 0 {
+		if job.CPU < childCPU || job.Wall < job.CPU || job.MemoryBytesMax < childMemoryBytes || job.WorkMax == 0 {
 			t.Errorf("limits %+v", job)
 		}
 		return CompileChild(ctx, job, wasm)
@@ -97,7 +97,7 @@ func TestPoisonIsRemembered(t *testing.T) {
 	try(RefusedInvalid, "it is wrong (at byte 7)", 2)
 	answer = &DiedError{Reason: "it ate\x1b everything"}
 	try(RefusedPoisoned, "it ate", 3)
-	try(RefusedPoisoned, `it ate\x1b everything; it is remembered in `+dir, 3)
+	try(RefusedPoisoned, `it ate<1b> everything; it is remembered in `+dir, 3)
 }
 
 // TestSlowIsTriedAgain: a module whose time was up is refused for a while, then tried again
@@ -153,4 +153,61 @@ func TestSlowIsTriedAgain(t *testing.T) {
 	}
 	later()
 	try(slowTries, "it took long; it is remembered in ")
+}
+
+// askedContext tells when somebody waits for its end.
+type askedContext struct {
+	context.Context
+	asked func()
+}
+
+// Done implements context.Context.
+func (c askedContext) Done() <-chan struct{} {
+	c.asked()
+	return c.Context.Done()
+}
+
+// TestOneChildAtATime: while a module is compiled, another waits for its turn or for its context's end.
+func TestOneChildAtATime(t *testing.T) {
+	var e *Engine
+	compiled, other := 0, bigModule()
+	other[len(other)-1]++
+	options := Options{Child: func(ctx context.Context, job ChildJob, wasm []byte) error {
+		if compiled++; compiled > 1 {
+			return CompileChild(ctx, job, wasm)
+		}
+		waiting, cancel := context.WithCancel(ctx)
+		if _, err := e.Load(askedContext{waiting, cancel}, "other", other); !errors.Is(err, context.Canceled) || compiled != 1 {
+			t.Errorf("the other module: %v, and %d were compiled at once", err, compiled)
+		}
+		return CompileChild(ctx, job, wasm)
+	}}
+	e = newEngine(t, options)
+	for n, wasm := range [][]byte{bigModule(), other} {
+		if _, err := e.Load(context.Background(), "guest", wasm); err != nil || compiled != n+1 {
+			t.Errorf("%v, and %d were compiled", err, compiled)
+		}
+	}
+}
+
+// TestChildLimitsFollow: a process gets what the work to do needs: no more memory at the default, however large the
+// module, and beyond it as much more as there is more work.
+func TestChildLimitsFollow(t *testing.T) {
+	most, o := defaultOptions.WorkMax, defaultOptions
+	for _, c := range []struct {
+		cost   work
+		cpu    time.Duration
+		memory int64
+	}{
+		{work{all: 1, greatest: 1}, time.Second, 256 << 20},
+		{work{all: 2_500_000, greatest: 100_000}, time.Second, 256 << 20},
+		{work{all: 7_500_000, greatest: 100_000}, 2 * time.Second, 256 << 20},
+		{work{all: most, greatest: most / functionsOfWork}, 3700 * time.Millisecond, 256 << 20},
+		{work{all: 2 * most, greatest: 1000}, 6900 * time.Millisecond, 512 << 20},
+		{work{all: most, greatest: 3 * most / functionsOfWork}, 3700 * time.Millisecond, 767 << 20},
+	} {
+		if job := o.childJob(c.cost); job.CPU != c.cpu || job.MemoryBytesMax>>20 != c.memory>>20 || job.Wall < job.CPU {
+			t.Errorf("%+v: it gets %s, %s by the clock and %d MiB", c.cost, job.CPU, job.Wall, job.MemoryBytesMax>>20)
+		}
+	}
 }

@@ -37,7 +37,11 @@ func NewEngine(_ context.Context, options Options) (*Engine, error) {
 	if err := options.Validate(); err != nil {
 		return nil, fmt.Errorf("the sandbox's options are wrong: %w", err)
 	}
-	return &Engine{options: options.withDefaults(), modules: map[*Module]bool{}}, nil
+	options = options.withDefaults()
+	if options.Child != nil {
+		options.Child = inTurn(options.Child)
+	}
+	return &Engine{options: options, modules: map[*Module]bool{}}, nil
 }
 
 // Load takes a module if Inspect does, and compiles it or finds it compiled in

@@ -77,7 +77,8 @@ func (i *Instance) log(level int, text []byte) {
 }
 
 // printable returns a guest's text as one line that is safe on a terminal: no
-// control characters, and only UTF-8 (a cut may have split a character).
+// control characters, and only UTF-8 (a cut may have split a character). It has no
+// backslashes, which a log would escape once more.
 func printable(text []byte) string {
 	if s := string(text); utf8.ValidString(s) && strings.IndexFunc(s, unprintable) < 0 {
 		return s
@@ -85,7 +86,7 @@ func printable(text []byte) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(string(text), "\uFFFD") {
 		if unprintable(r) {
-			fmt.Fprintf(&b, `\x%02x`, r)
+			fmt.Fprintf(&b, "<%02x>", r)
 		} else {
 			b.WriteRune(r)
 		}

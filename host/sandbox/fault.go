@@ -121,7 +121,8 @@ func (i *Instance) fault(entry string, function int, err error) error {
 	text, trace, _ := strings.Cut(err.Error(), traceMark)
 	trace, _, _ = strings.Cut(trace, goTraceMark)
 	for line := range strings.SplitSeq(trace, "\n\t") {
-		if line != "" {
+		// The engine writes module.function, and guests have no name there.
+		if line = strings.TrimPrefix(line, "."); line != "" {
 			f.Backtrace = append(f.Backtrace, printable([]byte(line[:min(len(line), backtraceLineBytesMax)])))
 		}
 	}
@@ -139,6 +140,9 @@ func (i *Instance) fault(entry string, function int, err error) error {
 		if outOfMemory(f.Message) {
 			f.Kind = abi.FaultOutOfMemory
 		}
+	}
+	if i.room.starved && (f.Kind == abi.FaultTrap || f.Kind == abi.FaultFailed || f.Kind == abi.FaultOutOfMemory) {
+		f.Message += fmt.Sprintf("; it was refused more memory than %d KiB: limits: {memory: …} of the step or the job raises that", pageBytes/1024*uint64(i.options.MemoryPagesMax))
 	}
 	return i.die(f)
 }

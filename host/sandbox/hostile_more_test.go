@@ -85,14 +85,14 @@ func heavyCode() (all []behaviour) {
 		return b
 	}
 	done, load := effectsAt(0, 0), code(i32(0), 0x28, 2, 0)
-	add("branches to one label, as many as may be", 0, 0, code(opBlock, void, branchesOut(2000), opEnd, done))
-	add("branches to one label over locals", 0, 46, code(opBlock, void, branchesOut(1400), opEnd, reads(46), done))
-	add("branches back to one loop", 0, 46, code(opLoop, void, branchesOut(1400), opEnd, reads(46), done))
-	add("operands over blocks", 0, 0, code(repeated(5000, load), repeated(1000, i32(0), opIf, void, opEnd), repeated(5000, opDrop), done))
-	add("many operands", 0, 0, code(repeated(20_000, load), repeated(20_000, opDrop), done))
-	add("many stores", 0, 0, code(repeated(20_000, i32(0), i32(1), opI32Store, 2, 0), done))
+	add("branches to one label, as many as may be", 0, 0, code(opBlock, void, branchesOut(1600), opEnd, done))
+	add("branches to one label over locals", 0, 46, code(opBlock, void, branchesOut(1000), opEnd, reads(46), done))
+	add("branches back to one loop", 0, 46, code(opLoop, void, branchesOut(1000), opEnd, reads(46), done))
+	add("operands over blocks", 0, 0, code(repeated(5000, load), repeated(800, i32(0), opIf, void, opEnd), repeated(5000, opDrop), done))
+	add("many operands", 0, 0, code(repeated(8500, load), repeated(8500, opDrop), done))
+	add("many stores", 0, 0, code(repeated(8500, i32(0), i32(1), opI32Store, 2, 0), done))
 	add("many calls", 0, 0, code(repeated(20_000, opCall, 0), done))
-	add("many calls by the table", abi.FaultTrap, 0, code(repeated(10_000, i32(0), opCallIndirect, 0, 0), done)).table = []uint32{1, 1}
+	add("many calls by the table", abi.FaultTrap, 0, code(repeated(2500, i32(0), opCallIndirect, 0, 0), done)).table = []uint32{1, 1}
 	add("recursion with operands", abi.FaultTooDeep, 0, code(repeated(2000, load), i32(0), i32(0), i32(0), opCall, 2, opDrop, repeated(2000, opDrop), done))
 	add("a tree of calls", abi.FaultOutOfFuel, 0, code(opCall, 3, done)).funcs = treeOfCalls(done)
 	add("drops of data", abi.FaultOutOfFuel, 0, code(opLoop, void, 0xfc, 9, 0, opBr, 0, opEnd, opUnreachable)).extra = map[byte][]byte{

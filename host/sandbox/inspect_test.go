@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/wasmstream/wasmstream/abi"
 )
 
@@ -203,6 +206,49 @@ func TestInspectRefuses(t *testing.T) {
 				t.Errorf("Load: got %v", err)
 			}
 		})
+	}
+}
+
+// TestInspectTakesWhatIsLater: a module may speak a later version, too, and within a version say more than this host
+// knows. What it needs and this host has not, it says by an import, a role or the version.
+func TestInspectTakesWhatIsLater(t *testing.T) {
+	unknown := protowire.AppendTag(nil, 1000, protowire.BytesType) // a field that no message has
+	unknown = protowire.AppendString(unknown, "later")
+	var known abi.Manifest
+	if err := proto.Unmarshal(testManifest(), &known); err != nil {
+		t.Fatal(err)
+	}
+	known.ProtoReflect().SetUnknown(unknown)
+	f := known.GetFunctions()[0]
+	for _, m := range []proto.Message{f, f.GetInput(), f.GetInput().GetFields()[0]} {
+		m.ProtoReflect().SetUnknown(unknown)
+	}
+	manifest, err := proto.Marshal(&known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(manifest, unknown) {
+		t.Fatal("the manifest has no unknown fields")
+	}
+	later := func(b *builder) {
+		b.custom[0].content = string(manifest)
+		b.funcs = append(b.funcs, buildFunc{export: markerPrefix + "1"}, buildFunc{export: "wasmstream_later"})
+	}
+	m, err := newEngine(t, Options{}).Load(context.Background(), "later", edited(later))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Manifest().GetFunctions(); len(got) != 1 || got[0].GetName() != "count" {
+		t.Errorf("functions %v", got)
+	}
+	known.AbiVersion = abi.Version + 1
+	if manifest, err = proto.Marshal(&known); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Inspect(edited(later), Options{})
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Kind != RefusedManifest || !strings.Contains(refused.Reason, "ABI version 1, this host speaks 0") {
+		t.Errorf("a manifest of a later version only: %v", err)
 	}
 }
 

@@ -38,6 +38,7 @@ type Instance struct {
 	ctx     context.Context // carries the instance to host functions; never cancelled
 
 	guest    api.Module
+	room     guestMemory // for the guest's memory, and that of the next
 	memory   api.Memory
 	in, call api.Function
 	stack    [3]uint64
@@ -79,7 +80,7 @@ const noFunction = -1
 // initialization.
 func (i *Instance) start() error {
 	i.release()
-	guest, err := i.module.newGuest(i.ctx, i.options.MemoryPagesMax)
+	guest, err := i.module.newGuest(i.ctx, &i.room, i.options.MemoryPagesMax)
 	if err != nil {
 		return i.die(&Fault{Kind: abi.FaultTrap, Module: i.module.name, Entry: "instantiation", Function: noFunction, Message: err.Error()})
 	}
@@ -95,7 +96,7 @@ func (i *Instance) start() error {
 	return i.enter(initialize, i.stack[:0], abi.ExportInitialize, noFunction)
 }
 
-// release gives the guest's memory back. Views of it are invalid from here on.
+// release ends the guest. Views of its memory are invalid from here on.
 func (i *Instance) release() {
 	if i.guest != nil {
 		_ = i.guest.Close(i.ctx) // it holds no files, so that nothing can fail
@@ -105,7 +106,7 @@ func (i *Instance) release() {
 
 // enter runs guest code: the only place that does.
 func (i *Instance) enter(f api.Function, stack []uint64, entry string, function int) error {
-	i.random, i.lines, i.dropped, i.waits = randomSeed, 0, 0, 0
+	i.random, i.lines, i.dropped, i.waits, i.room.starved = randomSeed, 0, 0, 0, false
 	i.stderr = i.stderr[:0]
 	i.busy, i.entry = true, entry
 	i.refuel(entry)
@@ -164,7 +165,7 @@ func (i *Instance) In(size int) (frame []byte, pointer uint32, err error) {
 	}
 	if size < 0 || size > i.module.options.FrameBytesMax {
 		return nil, 0, &TooLargeError{Module: i.module.name, Bytes: size,
-			Reason: fmt.Sprintf("a frame may have %d bytes", i.module.options.FrameBytesMax)}
+			Reason: fmt.Sprintf("a frame may have %d bytes (FrameBytesMax), which no field of limits raises", i.module.options.FrameBytesMax)}
 	}
 	i.stack[0] = uint64(size)
 	if err := i.enter(i.in, i.stack[:1], abi.ExportIn, noFunction); err != nil {
@@ -300,5 +301,6 @@ func (i *Instance) Close() error {
 	}
 	i.closed = true
 	i.release()
+	i.room.giveBack()
 	return i.module.unuse()
 }

@@ -15,3 +15,12 @@ func preferHugePages(region []byte) {
 		_ = syscall.Madvise(region[hugePage:], syscall.MADV_HUGEPAGE)
 	}
 }
+
+// empty makes all of it 0 again, for the next guest: the first hugePage by hand, so that its
+// pages stay, and the rest by giving its pages back.
+func (m *mappedMemory) empty() bool {
+	used := m.region[:m.used]
+	m.used = 0
+	clear(used[:min(len(used), hugePage)])
+	return len(used) <= hugePage || syscall.Madvise(used[hugePage:], syscall.MADV_DONTNEED) == nil
+}

@@ -21,17 +21,21 @@ func allocateMemory(_, most uint64) experimental.LinearMemory {
 		return &heapMemory{} // no address space left: memory that grows by copying still works
 	}
 	preferHugePages(region)
-	return &mappedMemory{region}
+	return &mappedMemory{region: region}
 }
 
 // mappedMemory is a reserved range of addresses.
-type mappedMemory struct{ region []byte }
+type mappedMemory struct {
+	region []byte
+	used   uint64 // the most that was asked for since it was empty
+}
 
 // Reallocate implements experimental.LinearMemory.
 func (m *mappedMemory) Reallocate(size uint64) []byte {
 	if size > uint64(len(m.region)) {
 		return nil
 	}
+	m.used = max(m.used, size)
 	return m.region[:size]
 }
 

@@ -71,15 +71,14 @@ func (m *Module) Instantiate(ctx context.Context, options InstanceOptions) (*Ins
 
 // newGuest makes the engine's part of an instance. It is anonymous, so that there
 // may be many.
-func (m *Module) newGuest(ctx context.Context, pagesMax uint32) (guest api.Module, err error) {
+func (m *Module) newGuest(ctx context.Context, memory *guestMemory, pagesMax uint32) (guest api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			guest, err = nil, fmt.Errorf("the engine failed to make an instance: %v", r)
 		}
 	}()
 	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(least, most uint64) experimental.LinearMemory {
-		most = min(most, pageBytes*uint64(pagesMax))
-		return &limitedMemory{m.allocate(min(least, most), most), most}
+		return memory.take(least, min(most, pageBytes*uint64(pagesMax)), m.allocate)
 	}))
 	return m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(noRandom{}))
 }

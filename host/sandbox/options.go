@@ -24,8 +24,8 @@ type Options struct {
 	// ModuleBytesMax bounds the size of a module (default 16 MiB).
 	ModuleBytesMax int
 	// WorkMax bounds what compiling a module takes, as estimated from its instructions, in
-	// units of a quarter of a microsecond at the worst (default 40 million: Go's guests of 10
-	// MB have some 30). No function may take more than a fortieth of it.
+	// units of a tenth of a microsecond of one processor (default 16 million: Go's guests have
+	// 7 million, and 13 with encoding/json). No function may take more than a 25th of it.
 	WorkMax int
 	// FunctionsMax bounds the functions that a module defines (default 10000).
 	FunctionsMax int
@@ -62,7 +62,7 @@ type Options struct {
 	// CacheBytesMin is the size from which modules are kept in the cache (default
 	// 16 KiB). Smaller ones compile faster than a disk confirms a write.
 	CacheBytesMin int
-	// Child compiles modules in processes of their own. Without one they are compiled in
+	// Child compiles modules in processes of their own, one at a time. Without one they are compiled in
 	// this process, where what a hostile module does to the compiler it does to all
 	// others: right for tests, and for modules that one trusts.
 	Child Child
@@ -98,7 +98,7 @@ func (o Options) Validate() error {
 	}{
 		{"ModuleBytesMax", o.ModuleBytesMax, 1 << 30, defaultOptions.ModuleBytesMax},
 		{"CacheBytesMin", o.CacheBytesMin, 1 << 30, defaultOptions.CacheBytesMin},
-		{"WorkMax", o.WorkMax, 1 << 30, defaultOptions.WorkMax},
+		{"WorkMax", o.WorkMax, WorkCeiling, defaultOptions.WorkMax},
 		{"FunctionsMax", o.FunctionsMax, 1_000_000, defaultOptions.FunctionsMax},
 		{"FrameBytesMax", o.FrameBytesMax, 1 << 30, defaultOptions.FrameBytesMax},
 		{"EffectsBytesMax", o.EffectsBytesMax, 1 << 30, defaultOptions.EffectsBytesMax},
@@ -121,6 +121,9 @@ func (o Options) Validate() error {
 // tableElementsCeiling keeps one table under 8 MiB.
 const tableElementsCeiling = 1 << 20
 
+// WorkCeiling is the most that WorkMax may be.
+const WorkCeiling = 1_000_000_000
+
 // fuelCeiling is some minutes, beyond which a limit is none.
 const fuelCeiling = 1_000_000_000_000
 
@@ -129,7 +132,7 @@ const fuelCeiling = 1_000_000_000_000
 var defaultOptions = Options{
 	MemoryPagesMax:   1024,
 	ModuleBytesMax:   16 << 20,
-	WorkMax:          40_000_000,
+	WorkMax:          16_000_000,
 	CacheBytesMin:    16 << 10,
 	FunctionsMax:     10_000,
 	TableElementsMax: 16_384,

@@ -69,7 +69,7 @@ func (s *scanner) instructions(function, start, locals int) {
 	}
 	s.blocks(start, blocks, locals, s.crowds.sum)
 	s.moved(start, s.counter.sum)
-	s.worked(start, s.cost.sum()+s.crowds.sum/branchPairsPerBlock+(blocks+1)*locals+workPerValue*s.counter.sum)
+	s.worked(start, s.cost.sum(locals, s.crowds.sum/branchPairsPerBlock+(blocks+1)*locals+workPerValue*(s.counter.all+s.crowds.further*locals)))
 	s.at = s.end
 }
 
@@ -119,12 +119,13 @@ const branchPairsPerBlock = 400
 
 // branchCrowds counts pairs of branches that go to one label.
 type branchCrowds struct {
-	labels [nestingMax + 1]uint16 // branches to each open block, as far as they can be counted
-	open   int
-	sum    int
+	labels  [nestingMax + 1]uint16 // branches to each open block, as far as they can be counted
+	open    int
+	sum     int
+	further int // branches beyond two of a label: what locals hold is handed on with each
 }
 
-func (b *branchCrowds) begin() { b.labels[0], b.open, b.sum = 0, 1, 0 }
+func (b *branchCrowds) begin() { b.labels[0], b.open, b.sum, b.further = 0, 1, 0, 0 }
 
 // step counts an instruction; what is not valid is for the engine to refuse.
 func (b *branchCrowds) step(i *opcode.Instruction) {
@@ -137,6 +138,9 @@ func (b *branchCrowds) step(i *opcode.Instruction) {
 	case opcode.Br, opcode.BrIf:
 		if at := b.open - 1 - int(i.Index); at >= 0 {
 			b.sum += 2 * int(b.labels[at])
+			if b.labels[at] >= 2 {
+				b.further++
+			}
 			b.labels[at] += min(1, math.MaxUint16-b.labels[at])
 		}
 	}

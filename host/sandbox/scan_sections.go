@@ -275,6 +275,7 @@ func (s *scanner) codeSection() {
 			return
 		}
 	}
+	s.workLimit()
 }
 
 // functionBody reads the locals of a function and its code.

@@ -17,10 +17,11 @@ type valueCounter struct {
 	s      *scanner
 	labels [nestingMax + 1]uint16 // values that a branch to an open block takes along
 	open   int
-	sum    int
+	all    int
+	sum    int // beyond valuesFree of each
 }
 
-func (v *valueCounter) begin(results uint16) { v.labels[0], v.open, v.sum = results, 1, 0 }
+func (v *valueCounter) begin(results uint16) { v.labels[0], v.open, v.all, v.sum = results, 1, 0, 0 }
 
 // step counts an instruction; what is not valid is for the engine to refuse.
 func (v *valueCounter) step(i *opcode.Instruction) {
@@ -39,7 +40,8 @@ func (v *valueCounter) step(i *opcode.Instruction) {
 		v.move(v.label(i.Index))
 	case opcode.BrTable:
 		// All labels take as many. One value is what many compilers pass.
-		v.sum += int(i.Targets) * max(v.label(i.Index)-1, 0)
+		n := int(i.Targets) * max(v.label(i.Index)-1, 0)
+		v.all, v.sum = v.all+n, v.sum+n
 	case opcode.Return:
 		v.move(int(v.labels[0]))
 	case opcode.Call:
@@ -54,7 +56,10 @@ func (v *valueCounter) step(i *opcode.Instruction) {
 	}
 }
 
-func (v *valueCounter) move(n int) { v.sum += max(n-valuesFree, 0) }
+func (v *valueCounter) move(n int) {
+	v.all += n
+	v.sum += max(n-valuesFree, 0)
+}
 
 func (v *valueCounter) label(depth uint32) int {
 	if int64(depth) >= int64(v.open) {

@@ -243,6 +243,7 @@ func (m *Memory) Edit(r Ref, c Cell) []byte {
 func (m *Memory) Hold(r Ref, c Cell) {
 	if !m.Has(r, c) {
 		m.touch(r)
+		m.show(r)
 		m.entries[r].holds |= 1 << c
 	}
 }
@@ -287,6 +288,7 @@ func (m *Memory) resize(r Ref, c Cell, kept, length int) *text {
 		t.place, t.room = p, uint32(room)
 	}
 	t.length = uint32(length)
+	m.show(r)
 	m.entries[r].holds |= 1 << c
 	return t
 }
@@ -307,6 +309,7 @@ func (m *Memory) Clear(r Ref, c Cell) {
 	if m.Has(r, c) {
 		m.touch(r)
 		m.entries[r].holds &^= 1 << c
+		m.hide(r)
 	}
 	if k := &m.cells[c]; k.bytes == Variable && int(r) < len(k.texts) && k.texts[r].room > 0 {
 		k.texts[r].length = 0
@@ -346,9 +349,6 @@ func (m *Memory) discard(r Ref) {
 	e := &m.entries[r]
 	m.forget(r)
 	m.unlink(r)
-	if e.used&named != 0 {
-		m.leave(r)
-	}
 	m.dropTexts(r)
 	m.keys.drop(e.key, int(e.rowLen+e.nameLen))
 	*e = entry{}

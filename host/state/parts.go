@@ -12,7 +12,8 @@ import (
 // because another one did. It shares key and namespace with its whole; the name
 // stands behind the key. A tree brings the parts of a whole into the order of their
 // names: a treap, whose shape follows from random priorities, so that no names make
-// it deep. An entry is in the tree as long as it is in the table.
+// it deep. A part is in the tree as long as it holds something: one that was emptied and is
+// not freed yet is in no search's way.
 //
 // Parts of the shared entry are in the snapshots of all tasks. Records of theirs say
 // whose copy they are of.
@@ -113,10 +114,13 @@ func (m *Memory) Part(whole Ref, name []byte) Ref {
 	key := m.Key(whole)
 	r := m.createNamed(h, m.entries[whole].group, key, name, m.entries[whole].ns)
 	m.link(h, r)
-	m.join(whole, r)
+	m.entries[r].inline[0] = int64(whole)
 	m.suspects = append(m.suspects, r)
 	return r
 }
+
+// noWhole is in the place of the whole of a part that is being restored.
+const noWhole = -1
 
 // createNamed makes a part that is neither in the table nor in a tree yet.
 func (m *Memory) createNamed(h uint32, group stream.KeyGroup, key stream.Row, name []byte, ns Namespace) Ref {
@@ -128,6 +132,7 @@ func (m *Memory) createNamed(h uint32, group stream.KeyGroup, key stream.Row, na
 	m.entries[r] = entry{
 		ns: ns, key: p, hash: h, rowLen: uint32(len(key)), nameLen: uint32(len(name)), used: named, holds: live, group: group,
 	}
+	m.entries[r].inline[0] = noWhole
 	m.live++
 	return r
 }
@@ -143,24 +148,12 @@ func (m *Memory) Whole(r Ref) Ref { return Ref(m.entries[r].inline[0]) }
 
 // NextPart implements Backend.
 func (m *Memory) NextPart(whole Ref, after []byte) (Ref, bool) {
-	for {
-		r, ok := m.neighbour(whole, after, true)
-		if !ok || m.entries[r].holds != live {
-			return r, ok
-		}
-		after = m.Name(r)
-	}
+	return m.neighbour(whole, after, true)
 }
 
 // LastPart implements Backend.
 func (m *Memory) LastPart(whole Ref, before []byte) (Ref, bool) {
-	for {
-		r, ok := m.neighbour(whole, before, false)
-		if !ok || m.entries[r].holds != live {
-			return r, ok
-		}
-		before = m.Name(r)
-	}
+	return m.neighbour(whole, before, false)
 }
 
 // neighbour is the part whose name is the next one behind, or before, another.
@@ -185,6 +178,20 @@ func (m *Memory) neighbour(whole Ref, name []byte, behind bool) (found Ref, ok b
 		}
 	}
 	return found, ok
+}
+
+// show comes before an entry holds something. A part that held nothing joins its tree.
+func (m *Memory) show(r Ref) {
+	if e := &m.entries[r]; e.holds == live && e.used&named != 0 && e.inline[0] != noWhole {
+		m.join(Ref(e.inline[0]), r)
+	}
+}
+
+// hide comes after a cell was emptied. A part that holds nothing any more leaves its tree.
+func (m *Memory) hide(r Ref) {
+	if e := &m.entries[r]; e.holds == live && e.used&named != 0 {
+		m.leave(r)
+	}
 }
 
 // join brings a part into the tree of its whole.

@@ -47,6 +47,50 @@ func TestPartsAreWrittenOneByOne(t *testing.T) {
 	}
 }
 
+// TestEmptiedPartsAreInNoWay: parts that hold nothing, whether they were emptied or never filled, are not met by a search
+// for others, long before they are freed; filled again they are there again.
+func TestEmptiedPartsAreInNoWay(t *testing.T) {
+	b := state.NewMemory(128, 8, state.Variable)
+	k := key("a")
+	whole := b.Entry(k.Hash(), k, state.Namespace{})
+	name := func(i int) []byte { return []byte(fmt.Sprintf("%04d", i)) }
+	for i := range 1000 {
+		b.Hold(b.Part(whole, name(i)), 0)
+		b.Put(b.Part(whole, name(i)), 1, []byte("x"))
+		b.Part(whole, append(name(i), "never filled"...))
+	}
+	for i := 1; i < 999; i++ {
+		b.Clear(b.Part(whole, name(i)), 0)
+		if n := b.TreeLen(whole); n != 1000-(i-1) {
+			t.Fatalf("%d parts with half of part %d", n, i)
+		}
+		b.Clear(b.Part(whole, name(i)), 1)
+	}
+	p, ok := b.NextPart(whole, name(0))
+	if n := b.TreeLen(whole); n != 2 || !ok || string(b.Name(p)) != "0999" {
+		t.Errorf("%d parts; behind the first comes %t", n, ok)
+	}
+	b.Hold(b.Part(whole, name(500)), 0)
+	if p, ok := b.LastPart(whole, name(999)); !ok || string(b.Name(p)) != "0500" || b.TreeLen(whole) != 3 {
+		t.Errorf("filled again it is not there: %t", ok)
+	}
+	b.Release()
+	if s := b.Stats(); s.Entries != 4 || b.TreeLen(whole) != 3 {
+		t.Errorf("%+v", s)
+	}
+	for _, i := range []int{0, 500, 999} {
+		b.Clear(b.Part(whole, name(i)), 0)
+		b.Clear(b.Part(whole, name(i)), 1)
+	}
+	if !b.IsEmpty(whole) {
+		t.Error("there are parts without anything in them")
+	}
+	b.Release()
+	if s := b.Stats(); s.Entries != 0 || s.Bytes != 0 {
+		t.Errorf("%+v without parts", s)
+	}
+}
+
 // TestSharedEntry: a task goes on from its own copy; where there are more or fewer
 // tasks now, from another's, and its snapshots have none of the old ones.
 func TestSharedEntry(t *testing.T) {

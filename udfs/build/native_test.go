@@ -103,7 +103,7 @@ func compile(t *testing.T, root, source, compiler string) string {
 	program := filepath.Join(t.TempDir(), "guest")
 	args := []string{"-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover", "-I" + filepath.Join(root, "guest-sdk/c")}
 	if compiler == "c++" {
-		args = append(args, "-x", "c++")
+		args = append(args, "-x", "c++", "-std=c++17")
 	}
 	args = append(args, "-include", filepath.Join(root, source), "-o", program, "testdata/native.c")
 	out, err := exec.Command(cc, args...).CombinedOutput()

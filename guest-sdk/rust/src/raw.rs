@@ -30,7 +30,7 @@ pub const LOG_DEBUG: u32 = 0;
 pub const LOG_INFO: u32 = 1;
 /// A log line something is off, the result stands.
 pub const LOG_WARN: u32 = 2;
-/// A log line something is wrong, the result stands; use fail when it does not.
+/// A log line something is wrong, the result stands; use fail when it does not. Greater numbers count as this one.
 pub const LOG_ERROR: u32 = 3;
 
 /// A frame's header: where its areas are.
@@ -70,7 +70,7 @@ const _: () = assert!(core::mem::size_of::<Header>() == 64);
 pub struct Op {
     /// What is asked.
     pub kind: u16,
-    /// 0 unless the kind says otherwise.
+    /// Reserved: 0 now; not to be looked at.
     pub flags: u16,
     /// Index of the slot it works on, or no-slot.
     pub slot: u32,

@@ -128,8 +128,14 @@ func TestSourceErrors(t *testing.T) {
 		filepath.Join(dir, "absent"): "cannot read in.ndjson: no such file",
 		dir:                          "is a folder",
 	} {
-		if err := file.NewSource(path, "in.ndjson", recordMax).Open(nil); err == nil || !strings.Contains(err.Error(), want) {
+		err := file.NewSource(path, "in.ndjson", recordMax).Open(nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
+		}
+		// A file may still come; a folder stays one.
+		var lasting connector.Lasting
+		if isFolder := path == dir; errors.As(err, &lasting) != isFolder {
+			t.Errorf("%v: lasting is %v", err, !isFolder)
 		}
 	}
 	short := file.NewSource(write(t, "a\n"), "in.ndjson", recordMax)

@@ -73,7 +73,7 @@ func (s *Source) Open(from []connector.SplitPosition) error {
 		return explain(err, "cannot read", s.shown)
 	}
 	if info.IsDir() {
-		return fmt.Errorf("cannot read %s: it is a folder, not a file", s.shown)
+		return gone("cannot read %s: it is a folder, not a file", s.shown)
 	}
 	if info.Size() < at.Offset {
 		return gone("cannot go on in %s at byte %d: the file has only %d bytes", s.shown, at.Offset, info.Size())

@@ -15,8 +15,8 @@ const DepthMax = 10000
 const (
 	reasonEnd       = "the record ends too early"
 	reasonObject    = "a JSON object is expected"
-	reasonMark      = "a byte order mark stands before the JSON object; save the file without one, as plain UTF-8"
-	reasonUTF16     = "the file is in UTF-16; convert it to UTF-8, for example by iconv -f UTF-16 -t UTF-8"
+	reasonMark      = "a byte order mark stands before the JSON object; write it without one, as plain UTF-8"
+	reasonUTF16     = "it is in UTF-16, and JSON is read as UTF-8; iconv -f UTF-16 -t UTF-8 converts a file"
 	reasonMore      = "there is more after the object"
 	reasonName      = "a name in quotes is expected"
 	reasonColon     = "a colon is expected after the name"

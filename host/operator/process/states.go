@@ -252,7 +252,7 @@ func (s *States) mayWrite(op uint32, bytes int) error {
 	if s.written += bytes + changeBytes; s.written+len(s.old) <= FrameBytesMax {
 		return nil
 	}
-	return wrongCall(op, abi.FaultOverLimit, "host calls changed more than %d bytes of state in one frame", FrameBytesMax)
+	return wrongCall(op, abi.FaultOverLimit, "host calls changed more than %d bytes of state in one frame, which no field of limits raises", FrameBytesMax)
 }
 
 // partBytes is about what a part takes in memory beside its name and its value.

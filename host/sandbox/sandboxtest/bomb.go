@@ -10,8 +10,8 @@ import (
 	"github.com/wasmstream/wasmstream/abi"
 )
 
-// CompileBomb is a module that is valid, and which takes the engine's compiler some seconds: 16 functions of so many
-// loops with branches, over 249 locals. With 780 of them the scanner just takes it. Its function "f" is a filter of
+// CompileBomb is a module that is valid, and which takes the engine's compiler a second and more: 16 functions of so many
+// loops with branches, over 249 locals. With 460 of them the scanner just takes it. Its function "f" is a filter of
 // rows with a BIGINT n.
 func CompileBomb(loops int) []byte {
 	const functions, locals = 16, 249

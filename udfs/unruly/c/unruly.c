@@ -152,7 +152,7 @@ static void spoil(uint64_t answer) {
 }
 
 /* What it does wrong about states. */
-static void wrong_state(uint32_t how, const wasmstream_op *op, uint32_t i) {
+static void wrong_state(uint32_t how, const wasmstream_op *op, uint32_t i, int64_t n) {
   word row[2] = {0, 13}, broken[2] = {9, 13}, into[8];
   switch (how) {
     case 60: state_get(i, 99, row, sizeof row, into, sizeof into); break;
@@ -167,6 +167,13 @@ static void wrong_state(uint32_t how, const wasmstream_op *op, uint32_t i) {
     case 69: state_put(i, LISTED, row, sizeof row, row, sizeof row); break; /* a list has no keys */
     case 70: state_put(i, MAPPED, row, sizeof row, row, sizeof row); fail("after a write", 13);
     case 71: state_delete(i, MAPPED, 0, 0); state_delete(i, LISTED, 0, 0); __builtin_trap();
+    case 73: /* what is written stands over what is read: the guest has the bytes that it asked for */
+      state_put(i, MAPPED, row, sizeof row, row, sizeof row);
+      state_get(i, MAPPED, row, sizeof row, row, sizeof row);
+      state_scan(i, MAPPED, row, sizeof row, row, sizeof row);
+      state_scan(i, LISTED, row, 8, row + 1, 8);
+      right(op, i, n);
+      break;
     case 72: state_get(i, MAPPED, row, sizeof row, into, sizeof into); break; /* of a key that it does not have */
   }
   (void)op;
@@ -271,7 +278,7 @@ static void wrong(uint32_t how, const wasmstream_op *op, uint32_t i, int64_t n) 
     case 112: for (;;) depth = i;                                           /* it never ends */
     default:
       if (how >= 80) wrong_effect(how, i, n);
-      else if (how >= 60) wrong_state(how, op, i);
+      else if (how >= 60) wrong_state(how, op, i, n);
       else if (how >= 40) wrong_slot(how, op, i);
       else if (how >= 20) wrong_row(how, i, n);
       else wrong_effect(how, i, n);

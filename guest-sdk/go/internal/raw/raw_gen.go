@@ -66,7 +66,7 @@ const (
 	OpBytes = 16
 	// OpAtKind is the offset of: what is asked.
 	OpAtKind = 0
-	// OpAtFlags is the offset of: 0 unless the kind says otherwise.
+	// OpAtFlags is the offset of: reserved: 0 now; not to be looked at.
 	OpAtFlags = 2
 	// OpAtSlot is the offset of: index of the slot it works on, or no-slot.
 	OpAtSlot = 4
@@ -160,7 +160,7 @@ const (
 	LogInfo = 1
 	// LogWarn: something is off, the result stands.
 	LogWarn = 2
-	// LogError: something is wrong, the result stands; use fail when it does not.
+	// LogError: something is wrong, the result stands; use fail when it does not. Greater numbers count as this one.
 	LogError = 3
 )
 

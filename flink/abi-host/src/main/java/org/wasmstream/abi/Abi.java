@@ -61,7 +61,7 @@ final class Abi {
   static final int OP_BYTES = 16;
   /** offset of u16 what is asked. */
   static final int OP_AT_KIND = 0;
-  /** offset of u16 0 unless the kind says otherwise. */
+  /** offset of u16 reserved: 0 now; not to be looked at. */
   static final int OP_AT_FLAGS = 2;
   /** offset of u32 index of the slot it works on, or no-slot. */
   static final int OP_AT_SLOT = 4;
@@ -232,21 +232,21 @@ final class Abi {
     TOO_DEEP("too-deep"),
     /** a frame of one op, or its effects, did not fit the guest's buffer. */
     TOO_LARGE("too-large"),
-    /** wasmstream_in answered a buffer that is misaligned or not wholly in memory. */
+    /** wasmstream_in answered a buffer that is misaligned or not wholly in memory, or an import was called with bytes that are not. */
     BAD_POINTER("bad-pointer"),
     /** the effects are not wholly in memory, overlap the frame, or are cut off. */
     BAD_EFFECTS("bad-effects"),
-    /** an effect of unknown kind, or not one that the op may have. */
+    /** an effect of unknown kind, or not one that the op may have: another output, domain, decision, or payload. */
     BAD_EFFECT("bad-effect"),
     /** an effect of an op that is not in the frame, or out of order. */
     BAD_OP("bad-op"),
-    /** an effect on a slot that is not in the frame, or not the op's. */
+    /** an effect on a slot that is not in the frame. */
     BAD_SLOT("bad-slot"),
-    /** a row or slot that is not canonical in its schema. */
+    /** a row that is not in its one form in its schema: emitted, in a slot, or of a host call. */
     BAD_ROW("bad-row"),
     /** an op was not answered as its kind demands. */
     BAD_ANSWER("bad-answer"),
-    /** a limit of the host was passed. */
+    /** a limit of the host was passed; the message names it. */
     OVER_LIMIT("over-limit"),
     /** a host call on a state that the function does not have, that the op may not use so, or for an op that is not in the frame. */
     BAD_STATE("bad-state"),
