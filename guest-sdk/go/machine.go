@@ -157,7 +157,10 @@ func open(bytes []byte) frame {
 // isOpening tells a frame that opens the function: there is nothing else in it.
 func (f *frame) isOpening() bool { return f.count > 0 && *(*uint16)(f.ops) == raw.OpOpen }
 
-// grow makes room for effects up to end; false where they would be too large.
+// grow makes room for effects up to end; false where they would be too large. In the functions that seldom call it its code
+// would make the rest slower.
+//
+//go:noinline
 func (m *machine) grow(end int) bool {
 	if end > raw.EffectsBytesMax {
 		m.tooLarge = true

@@ -63,7 +63,9 @@ func (m *machine) perform(f Function, fr frame) {
 		} else {
 			f.op(o)
 		}
-		o.done()
+		if o.pending != nil || o.touches != 0 {
+			o.done()
+		}
 		op = unsafe.Add(op, raw.OpBytes)
 	}
 	if fr.stride == 0 && fr.slotsCount > 0 && !m.tooLarge {

@@ -118,9 +118,18 @@ func (f *Trigger) prepare() {
 }
 
 func (f *Trigger) op(o *Op) {
+	if o.kind != raw.OpOnElement {
+		f.seldom(o)
+		return
+	}
+	if d := f.OnElement(o, o.in(f.input)); d != Continue {
+		o.decide(d)
+	}
+}
+
+// seldom is op for what does not come with each record, apart: in a function with more calls each costs more.
+func (f *Trigger) seldom(o *Op) {
 	switch o.kind {
-	case raw.OpOnElement:
-		o.decide(f.OnElement(o, o.in(f.input)))
 	case raw.OpOnEventTime:
 		if f.OnEventTime != nil {
 			o.decide(f.OnEventTime(o))

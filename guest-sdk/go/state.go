@@ -132,7 +132,15 @@ func (s *ValueState) at(o *Op, slot uint32) Row {
 // Edit returns the row to be changed: zeros without nulls, if it held none.
 func (s *ValueState) Edit(o *Op) Row {
 	o.checkState(s.of, s.Name)
-	return Row{base: o.edit(o.slot+s.slot, s.schema), checks: allow(s.schema, true)}
+	if o.stride == 0 {
+		return Row{base: guest.editSlot(&o.frame, o.slot+s.slot, s.schema), checks: allow(s.schema, true)}
+	}
+	// As in edit, spelled out: a call costs as much as all the rest.
+	row := unsafe.Add(o.slots, uintptr(o.slot+s.slot)*o.stride)
+	if *(*byte)(row) == absent {
+		*(*byte)(row) = 0
+	}
+	return Row{base: row, checks: allow(s.schema, true)}
 }
 
 // edit makes a slot hold a row that can be written.

@@ -85,7 +85,11 @@ func copyText(to, from Row, columns int) {
 	elsewhere := (uint64(uintptr(to.base)-uintptr(effects))<<1 | 1) ^ uint64(m.open>>(rowShift-1))
 	behind := uint64((c-m.open.next())|(len(m.effects)-at-size)) >> 63
 	if elsewhere|behind|(v-1)>>62|(*(*uint64)(unsafe.Add(to.base, 1))>>(uint(c)&63))&1 != 0 {
-		copySeldom(to, c, from, columns>>8)
+		if v&inlineMark == 0 || *(*uint64)(target) != 0 {
+			copySeldom(to, c, from, columns>>8)
+			return
+		}
+		write(to, uint8(c), v) // a short value is no null, and as good in one row as in another
 		return
 	}
 	*(*uint64)(target) = uint64(at-m.open.at())<<32 | uint64(uint32(v))
@@ -93,24 +97,35 @@ func copyText(to, from Row, columns int) {
 	// Values of rows that are not being written are padded with zeros: by words, since to call what copies bytes costs more than
 	// all the rest.
 	out, in := unsafe.Add(effects, at), unsafe.Add(from.base, uintptr(v>>32))
-	*(*uint64)(out) = *(*uint64)(in)
-	*(*uint64)(unsafe.Add(out, size-8)) = *(*uint64)(unsafe.Add(in, size-8))
+	copyWord(out, in, 0)
+	copyWord(out, in, size-8)
 	if size > 16 {
-		copyWords(unsafe.Add(out, 8), unsafe.Add(in, 8), size-16)
+		copyWord(out, in, 8)
+		copyWord(out, in, size-16)
+		if size > 32 {
+			copyWords(out, in, size)
+		}
 	}
 }
 
-// copyWords copies whole words.
+// copyWord copies 8 bytes.
+func copyWord(to, from unsafe.Pointer, at int) {
+	*(*uint64)(unsafe.Add(to, at)) = *(*uint64)(unsafe.Add(from, at))
+}
+
+// copyWords copies what is between the first two words and the last two: up to four from both ends, where they meet or
+// overlap, without a loop.
 //
-//go:noinline
+//go:nosplit
 func copyWords(to, from unsafe.Pointer, size int) {
 	if size > 64 {
 		copy(unsafe.Slice((*byte)(to), size), unsafe.Slice((*byte)(from), size))
 		return
 	}
-	for at := 0; at < size; at += 8 {
-		*(*uint64)(unsafe.Add(to, at)) = *(*uint64)(unsafe.Add(from, at))
-	}
+	copyWord(to, from, 16)
+	copyWord(to, from, 24)
+	copyWord(to, from, size-24)
+	copyWord(to, from, size-32)
 }
 
 // copySeldom is copyText of short values, of nulls, of values of rows that are being written, and where the call has no room.
@@ -203,7 +218,9 @@ func (m *machine) slotRow(f *frame, slot uint32) unsafe.Pointer {
 	return unsafe.Add(f.base, uint32(entry))
 }
 
-// editSlot makes a slot's row one that can be written: a copy, zeroed if it held no value.
+// editSlot makes a slot's row one that can be written: a copy, zeroed if it held no value. Not inlined as grow is not.
+//
+//go:noinline
 func (m *machine) editSlot(f *frame, slot uint32, s *schema) unsafe.Pointer {
 	v := &m.slots[slot]
 	if v.state != slotEdited {

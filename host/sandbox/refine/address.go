@@ -8,12 +8,11 @@ import (
 
 // An operand is a value on the stack, with what is known about it.
 type operand struct {
-	kind  kind
-	value uint64 // of a constant; what is added to the local
-	local uint32 // that it is, or is the sum of
-	set   uint32 // how often the local had been set then
-	from  int    // where its instructions begin in out, and where they end
-	to    int
+	value    uint32 // of a constant; what is added to the local
+	set      uint32 // how often the local had been set then
+	from, to uint32 // where its instructions begin in out, and where they end
+	local    uint16 // that it is, or is the sum of
+	kind     kind
 }
 
 type kind uint8
@@ -36,12 +35,17 @@ const (
 // known is what is known where the rewriting is. Values on the stack below those of operands are not known.
 type known struct {
 	operands []operand
-	// sets is how often each local was set, and addresses how often, plus 1, when it was last known to be an address within
-	// memory, if it still has that value.
-	sets, addresses [localsMax]uint32
+	// sets is how often each local was set, and forgotten how often all was.
+	sets      [localsMax]uint32
+	forgotten uint32
+	// addresses are those locals that were an address within memory, and when.
+	addresses [localsMax]moment
 }
 
-func (k *known) reset() known { return known{operands: k.operands[:0]} }
+// moment is a time when a local had a value, and something was known about it.
+type moment struct{ sets, forgotten uint32 }
+
+func (k *known) reset() known { return known{operands: k.operands[:0], forgotten: 1} }
 
 func (k *known) push(o operand) {
 	if len(k.operands) == operandsMax {
@@ -61,35 +65,33 @@ func (k *known) pop() (o operand) {
 // forget is where control leaves, or comes from elsewhere too: nothing is known there.
 func (k *known) forget() {
 	k.operands = k.operands[:0]
-	clear(k.addresses[:])
+	k.forgotten++
 }
 
 // isAddress tells whether the local, with the value that it has, was the address of a load or store: it is then less than 4
 // GiB by more than the greatest sum.
 func (k *known) isAddress(local uint32) bool {
-	return local < localsMax && k.addresses[local] == k.sets[local]+1
+	return local < localsMax && k.addresses[local] == moment{k.sets[local], k.forgotten}
 }
 
 // follow copies an instruction and notes what it leaves.
 func (f *function) follow(i *opcode.Instruction) {
 	at := len(f.out)
 	f.out = append(f.out, f.in[i.At:i.End]...)
-	o := operand{from: at, to: len(f.out)}
+	o := operand{from: uint32(at), to: uint32(len(f.out))}
 	switch e := effects[i.Op]; {
 	case i.Op == opcode.LocalGet && i.Index < localsMax:
-		o.kind, o.local, o.set = isLocal, i.Index, f.sets[i.Index]
+		o.kind, o.local, o.set = isLocal, uint16(i.Index), f.sets[i.Index]
 		f.push(o)
 	case i.Op == opI32Const:
-		o.kind, o.value = isConstant, uint64(uint32(signed(f.in[i.At+1:i.End])))
+		o.kind, o.value = isConstant, uint32(signed(f.in[i.At+1:i.End]))
 		f.push(o)
 	case e.isKnown:
 		if (i.Op == opcode.LocalSet || i.Op == opcode.LocalTee) && i.Index < localsMax {
 			f.sets[i.Index]++
 		}
-		for range e.pops {
-			f.pop()
-		}
-		for range e.pushes {
+		f.operands = f.operands[:max(0, len(f.operands)-int(e.pops))]
+		if e.pushes > 0 {
 			f.push(operand{})
 		}
 	case i.Op == opcode.Block || i.Op == opcode.If || i.Op == opcode.BrIf || i.Op == opcode.Call || i.Op == opcode.CallIndirect:
@@ -126,7 +128,7 @@ func (f *function) constant(i *opcode.Instruction, r *opcode.Reader) bool {
 	}
 	at := len(f.out)
 	f.out = append(f.out, f.in[i.At:wrap.End]...)
-	f.push(operand{kind: isConstant, value: uint64(uint32(signed(f.in[i.At+1 : i.End]))), from: at, to: len(f.out)})
+	f.push(operand{kind: isConstant, value: uint32(signed(f.in[i.At+1 : i.End])), from: uint32(at), to: uint32(len(f.out))})
 	return true
 }
 
@@ -143,7 +145,7 @@ func (f *function) sum(i *opcode.Instruction, r *opcode.Reader) bool {
 	}
 	at := len(f.out)
 	f.out = append(f.out, f.in[i.At:wrap.End]...)
-	f.push(operand{kind: isSum, value: uint64(value), local: i.Index, set: f.sets[i.Index], from: at, to: len(f.out)})
+	f.push(operand{kind: isSum, value: uint32(value), local: uint16(i.Index), set: f.sets[i.Index], from: uint32(at), to: uint32(len(f.out))})
 	*r = peek
 	return true
 }
@@ -155,7 +157,7 @@ func (f *function) access(i *opcode.Instruction, a operand) {
 	base := f.locals // the one that is zero
 	switch {
 	case a.kind == isLocal:
-		f.addresses[a.local] = a.set + 1
+		f.addresses[a.local] = moment{a.set, f.forgotten}
 		f.out = append(f.out, f.in[i.At:i.End]...)
 		return
 	case a.kind == isSum:
@@ -164,7 +166,7 @@ func (f *function) access(i *opcode.Instruction, a operand) {
 		f.out = append(f.out, f.in[i.At:i.End]...)
 		return
 	}
-	if a.value+offset >= 1<<32 || len(f.out)-a.to > valueMax {
+	if uint64(a.value)+offset >= 1<<32 || len(f.out)-int(a.to) > valueMax {
 		f.out = append(f.out, f.in[i.At:i.End]...)
 		return
 	}
@@ -173,7 +175,7 @@ func (f *function) access(i *opcode.Instruction, a operand) {
 	f.value = append(f.value[:0], f.out[a.to:]...)
 	f.out = binary.AppendUvarint(append(f.out[:a.from], opcode.LocalGet), base)
 	f.out = append(append(f.out, f.value...), i.Op)
-	f.out = binary.AppendUvarint(binary.AppendUvarint(f.out, align), a.value+offset)
+	f.out = binary.AppendUvarint(binary.AppendUvarint(f.out, align), uint64(a.value)+offset)
 }
 
 const (
