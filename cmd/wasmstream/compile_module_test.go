@@ -98,7 +98,7 @@ func TestEndedForItsMemory(t *testing.T) {
 // the limit.
 func TestEndedForItsTime(t *testing.T) {
 	t.Parallel()
-	err := exec.Command("sh", "-c", "ulimit -t 1; while :; do :; done").Run()
+	err := exec.Command("sh", "-c", "ulimit -S -t 1; while :; do :; done").Run()
 	var died *sandbox.DiedError
 	if err := childEnded(err, sandbox.ChildJob{CPU: time.Second}, nil, ""); !errors.As(err, &died) || !died.Slow || died.Reason != "compiling it takes more than 1s of processor time" {
 		t.Errorf("got %v", err)
