@@ -29,7 +29,7 @@ func TestRefiningChangesNothing(t *testing.T) {
 	interpreter := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
 	defer compiler.Close(ctx)
 	defer interpreter.Close(ctx)
-	var shorter, ended, trapped int
+	var other, ended, trapped int
 	for seed := range uint64(2 * *generated) {
 		plain := shapedModule(rand.New(rand.NewPCG(seed, 7)))
 		refined, err := refine.Rewrite(plain)
@@ -40,11 +40,13 @@ func TestRefiningChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		shorter += min(1, max(0, len(plain)-len(refined)))
+		if !bytes.Equal(plain, refined) {
+			other++
+		}
 		want := playModule(t, interpreter, plain)
 		for name, got := range map[string][]played{
 			"refined, compiled": playModule(t, compiler, refined), "refined, interpreted": playModule(t, interpreter, refined),
-			"with meters": playModule(t, compiler, metered), "as it was, compiled": playModule(t, compiler, plain),
+			"with meters": playModule(t, compiler, metered),
 		} {
 			for i, w := range want {
 				if got[i].result != w.result || got[i].failure != w.failure || got[i].memory != w.memory {
@@ -57,8 +59,8 @@ func TestRefiningChangesNothing(t *testing.T) {
 			trapped += min(1, len(w.failure))
 		}
 	}
-	t.Logf("%d of %d modules are shorter; %d calls ended, %d trapped", shorter, 2**generated, ended, trapped)
-	if shorter < *generated || ended < 2**generated || trapped < *generated/4 {
+	t.Logf("%d of %d modules are others; %d calls ended, %d trapped", other, 2**generated, ended, trapped)
+	if other < *generated || ended < 2**generated || trapped < *generated/4 {
 		t.Error("that is not what was meant")
 	}
 }
@@ -89,7 +91,7 @@ func shapedModule(random *rand.Rand) []byte {
 	g.dispatch()
 	g.value(3)
 	b := builder{pages: []uint32{1, 3}, globals: 1, exports: []buildExport{{"memory", 2, 0}, {"count", 3, 0}}}
-	b.funcs = []buildFunc{{export: "f", signature: signature{"ii", "i"}, locals: genLocals - 2 + genCounters, body: bytes.Join(g.code, nil)}}
+	b.funcs = []buildFunc{{export: "f", signature: signature{"ii", "i"}, locals: genLocals - 2 + genCounters + 65, body: bytes.Join(g.code, nil)}}
 	return b.bytes()
 }
 
@@ -172,8 +174,48 @@ func (g *shaped) goOn(open int) {
 	g.emit(opBr, open)
 }
 
+// apart leaves a comparison of zero with what and gave, which the engine compiles wrong if nobody keeps them apart, by one of
+// the ways from the one to the other, and perhaps negated.
+func (g *shaped) apart() {
+	wide, local := g.IntN(2), 2+g.IntN(genLocals-2)
+	if g.IntN(2) == 0 {
+		local = genLocals + genCounters + 64 // of which nothing is known
+	}
+	if wide == 0 {
+		g.emit(i32(0))
+	} else {
+		g.emit(i64(0))
+	}
+	for range 2 {
+		g.value(1)
+		if wide == 1 {
+			g.emit(opI64ExtendU - g.IntN(2))
+		}
+	}
+	g.emit([2]int{0x71, 0x83}[wide])
+	if wide == 0 {
+		switch g.IntN(4) {
+		case 0:
+			g.emit(opLocalTee, uleb(uint64(local)))
+		case 1:
+			g.emit(opLocalSet, uleb(uint64(local)))
+			g.emit(i32(1))
+			g.emit(opDrop)
+			g.emit(opLocalGet, uleb(uint64(local)))
+		}
+	}
+	g.emit([2]int{0x48, 0x53}[wide] + g.IntN(8))
+	for range g.IntN(2) {
+		g.emit(0x45)
+	}
+}
+
 // negation leaves a comparison, negated once, twice or not at all.
 func (g *shaped) negation() {
+	if g.IntN(4) == 0 {
+		g.apart()
+		return
+	}
 	g.value(1)
 	compare := g.IntN(11)
 	wide := g.IntN(2) == 0

@@ -22,6 +22,7 @@ const (
 	isLocal
 	isConstant // an i32, by instructions of its own
 	isSum      // of a local that was an address and a constant; it does not wrap
+	isAnd      // what and gave
 )
 
 // Bounds of what is looked at: what is beyond is left as it is.
@@ -35,11 +36,12 @@ const (
 // known is what is known where the rewriting is. Values on the stack below those of operands are not known.
 type known struct {
 	operands []operand
+	lost     int // operands below these
 	// sets is how often each local was set, and forgotten how often all was.
 	sets      [localsMax]uint32
 	forgotten uint32
-	// addresses are those locals that were an address within memory, and when.
-	addresses [localsMax]moment
+	// addresses are those locals that were an address within memory, and when; ands those that were set to what and gave.
+	addresses, ands [localsMax]moment
 }
 
 // moment is a time when a local had a value, and something was known about it.
@@ -49,22 +51,30 @@ func (k *known) reset() known { return known{operands: k.operands[:0], forgotten
 
 func (k *known) push(o operand) {
 	if len(k.operands) == operandsMax {
+		k.lost += operandsMax
 		k.operands = k.operands[:0]
 	}
 	k.operands = append(k.operands, o)
 }
 
 func (k *known) pop() (o operand) {
-	if n := len(k.operands); n > 0 {
+	switch n := len(k.operands); {
+	case n > 0:
 		o = k.operands[n-1]
 		k.operands = k.operands[:n-1]
+	case k.lost > 0:
+		k.lost--
+		o.kind = isAnd // who knows
 	}
 	return o
 }
 
+// leave is where the operands are left for others; locals stay what they are.
+func (k *known) leave() { k.operands, k.lost = k.operands[:0], 0 }
+
 // forget is where control leaves, or comes from elsewhere too: nothing is known there.
 func (k *known) forget() {
-	k.operands = k.operands[:0]
+	k.leave()
 	k.forgotten++
 }
 
@@ -83,22 +93,54 @@ func (f *function) follow(i *opcode.Instruction) {
 	case i.Op == opcode.LocalGet && i.Index < localsMax:
 		o.kind, o.local, o.set = isLocal, uint16(i.Index), f.sets[i.Index]
 		f.push(o)
+	case i.Op == opcode.LocalGet:
+		o.kind = isAnd // who knows
+		f.push(o)
 	case i.Op == opI32Const:
 		o.kind, o.value = isConstant, uint32(signed(f.in[i.At+1:i.End]))
 		f.push(o)
+	case i.Op == opcode.LocalSet || i.Op == opcode.LocalTee:
+		f.assign(i)
 	case e.isKnown:
-		if (i.Op == opcode.LocalSet || i.Op == opcode.LocalTee) && i.Index < localsMax {
-			f.sets[i.Index]++
+		for range e.pops {
+			f.pop()
 		}
-		f.operands = f.operands[:max(0, len(f.operands)-int(e.pops))]
+		if i.Op == opI32And || i.Op == opI64And {
+			o.kind = isAnd
+		}
 		if e.pushes > 0 {
-			f.push(operand{})
+			f.push(o)
 		}
+	case i.Op == opcode.Misc && i.Sub < opcode.MemoryInit: // conversions of floats
+		f.pop()
+		f.push(o)
 	case i.Op == opcode.Block || i.Op == opcode.If || i.Op == opcode.BrIf || i.Op == opcode.Call || i.Op == opcode.CallIndirect:
-		f.operands = f.operands[:0] // locals stay what they are
+		f.leave()
 	default:
 		f.forget()
 	}
+}
+
+// assign notes what a local is set to.
+func (f *function) assign(i *opcode.Instruction) {
+	value := operand{}
+	if o := f.pop(); f.isAnd(&o) {
+		value.kind = isAnd
+	}
+	if i.Index < localsMax {
+		f.sets[i.Index]++
+		if value.kind == isAnd {
+			f.ands[i.Index] = moment{f.sets[i.Index], f.forgotten}
+		}
+	}
+	if i.Op == opcode.LocalTee {
+		f.push(value)
+	}
+}
+
+// isAnd tells of a value whether it may be what and gave: of the locals beyond localsMax that is not known.
+func (f *function) isAnd(o *operand) bool {
+	return o.kind == isAnd || o.kind == isLocal && f.ands[o.local] == moment{o.set, f.forgotten}
 }
 
 // address writes what has to do with addresses, if something is known.
@@ -201,8 +243,6 @@ var effects = func() (of [256]effect) {
 	set(1, 0, 0x1a, 0x1a) // drop
 	set(3, 1, 0x1b, 0x1b) // select
 	set(0, 1, opcode.LocalGet, opcode.LocalGet)
-	set(1, 0, opcode.LocalSet, opcode.LocalSet)
-	set(1, 1, opcode.LocalTee, opcode.LocalTee)
 	set(0, 1, opcode.GlobalGet, opcode.GlobalGet)
 	set(1, 0, opcode.GlobalSet, opcode.GlobalSet)
 	set(1, 1, firstLoad, firstStore-1)

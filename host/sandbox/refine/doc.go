@@ -5,7 +5,7 @@
 //
 // The rewritten module does what the original did, in memory of less than 4 GiB by a page.
 // Functions, types, globals and memory are those of the original, and it is no larger but
-// for a few bytes a function.
+// for a few bytes a function and three for some comparisons.
 //
 // # How
 //
@@ -21,6 +21,8 @@
 //     where it is known that the sum does not wrap: if the local itself was an address since
 //     it was set.
 //   - A comparison whose result is negated becomes the opposite one.
+//
+// One rewriting is for what the engine gets wrong, see function.apart.
 //
 // # Invariants
 //

@@ -10,9 +10,16 @@ const (
 	opI32Const  = 0x41
 	opI64Const  = 0x42
 	opI32Eqz    = 0x45
+	opI32Ne     = 0x47
+	opI32GeU    = 0x4f
 	opI64Eqz    = 0x50
 	opI64Ne     = 0x52
+	opI64GeU    = 0x5a
+	opI32And    = 0x71
+	opI32Or     = 0x72
 	opI64Add    = 0x7c
+	opI64And    = 0x83
+	opI64Or     = 0x84
 	opI32Wrap   = 0xa7
 	opI64Extend = 0xad // of an unsigned i32
 	typeI32     = 0x7f
@@ -102,6 +109,7 @@ func (f *function) instruction(i *opcode.Instruction, r *opcode.Reader) error {
 			return nil
 		}
 	}
+	f.apart(i)
 	if f.opposite(i, r) || f.address(i, r) {
 		return nil
 	}
@@ -179,6 +187,24 @@ func (f *function) goOn(i *opcode.Instruction, r *opcode.Reader) bool {
 	f.forget()
 	*r = peek
 	return true
+}
+
+// apart has a comparison of an order never see what and gave as its second operand. The engine makes of it and the comparison
+// one instruction, and compares the wrong way round where the first operand is zero (wazero 1.12).
+func (f *function) apart(i *opcode.Instruction) {
+	isOrder := i.Op > opI32Ne && i.Op <= opI32GeU || i.Op > opI64Ne && i.Op <= opI64GeU
+	if !isOrder || len(f.operands) == 0 && f.lost == 0 {
+		return
+	}
+	second := f.pop()
+	f.push(second)
+	switch {
+	case !f.isAnd(&second):
+	case i.Op <= opI32GeU:
+		f.out = append(f.out, opI32Const, 0, opI32Or)
+	default:
+		f.out = append(f.out, opI64Const, 0, opI64Or)
+	}
 }
 
 // opposites are the comparisons of integers and what is true where they are not. (Numbers that are none make those of floats
