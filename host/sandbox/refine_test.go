@@ -174,17 +174,17 @@ func (g *shaped) goOn(open int) {
 	g.emit(opBr, open)
 }
 
-// apart leaves a comparison of zero with what and gave, which the engine compiles wrong if nobody keeps them apart, by one of
-// the ways from the one to the other, and perhaps negated.
+// apart leaves a comparison of zero with what and gave, or the other way round, which the engine compiles wrong if nobody keeps
+// them apart, by one of the ways from the one to the other, and perhaps negated.
 func (g *shaped) apart() {
 	wide, local := g.IntN(2), 2+g.IntN(genLocals-2)
 	if g.IntN(2) == 0 {
 		local = genLocals + genCounters + 64 // of which nothing is known
 	}
-	if wide == 0 {
-		g.emit(i32(0))
-	} else {
-		g.emit(i64(0))
+	zero := [2][]byte{i32(0), i64(0)}[wide]
+	isFirst := g.IntN(2) == 0
+	if isFirst {
+		g.emit(zero)
 	}
 	for range 2 {
 		g.value(1)
@@ -203,6 +203,9 @@ func (g *shaped) apart() {
 			g.emit(opDrop)
 			g.emit(opLocalGet, uleb(uint64(local)))
 		}
+	}
+	if !isFirst {
+		g.emit(zero)
 	}
 	g.emit([2]int{0x48, 0x53}[wide] + g.IntN(8))
 	for range g.IntN(2) {

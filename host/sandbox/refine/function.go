@@ -189,22 +189,38 @@ func (f *function) goOn(i *opcode.Instruction, r *opcode.Reader) bool {
 	return true
 }
 
-// apart has a comparison of an order never see what and gave as its second operand. The engine makes of it and the comparison
-// one instruction, and compares the wrong way round where the first operand is zero (wazero 1.12).
+// apart has a comparison of an order never see zero and what and gave. The engine makes of and and the comparison one
+// instruction, and then compares the wrong way round where zero is the first operand, on amd64 and arm64; and on arm64 as if
+// there had been a borrow where it is the second and numbers have no sign (wazero 1.12). A sum is no operand that it knows.
 func (f *function) apart(i *opcode.Instruction) {
-	isOrder := i.Op > opI32Ne && i.Op <= opI32GeU || i.Op > opI64Ne && i.Op <= opI64GeU
-	if !isOrder || len(f.operands) == 0 && f.lost == 0 {
+	wide := i.Op > opI64Ne && i.Op <= opI64GeU
+	if !wide && (i.Op <= opI32Ne || i.Op > opI32GeU) || len(f.operands) == 0 && f.lost == 0 {
 		return
 	}
 	second := f.pop()
+	first := f.pop()
+	f.push(first)
 	f.push(second)
-	switch {
-	case !f.isAnd(&second):
-	case i.Op <= opI32GeU:
-		f.out = append(f.out, opI32Const, 0, opI32Or)
-	default:
-		f.out = append(f.out, opI64Const, 0, opI64Or)
+	unsigned := i.Op&1 == 1
+	if wide {
+		unsigned = i.Op&1 == 0
 	}
+	switch {
+	case !f.isAnd(&second) && !(unsigned && f.isAnd(&first) && f.mayBeZero(&second)):
+	case wide:
+		f.out = append(f.out, opI64Const, 0, opI64Or)
+	default:
+		f.out = append(f.out, opI32Const, 0, opI32Or)
+	}
+}
+
+// mayBeZero tells of the value that was made last.
+func (f *function) mayBeZero(o *operand) bool {
+	if o.kind == isConstant {
+		return o.value == 0
+	}
+	made := f.out[o.from:o.to]
+	return len(made) == 0 || made[0] != opI64Const || signed(made[1:]) == 0
 }
 
 // opposites are the comparisons of integers and what is true where they are not. (Numbers that are none make those of floats
