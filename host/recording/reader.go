@@ -113,6 +113,9 @@ func (r *Reader) Next() (*Function, *Call, error) {
 			return nil, nil, fmt.Errorf("the last record: %w", err)
 		}
 		r.ended, r.Reason, r.Calls = true, e.Reason, e.Calls
+		if r.left > 0 {
+			return nil, nil, fmt.Errorf("behind its end the recording has %d bytes more: each recording is a file of its own", r.left)
+		}
 		return nil, nil, io.EOF
 	}
 	return nil, nil, fmt.Errorf("a record of the unknown kind %d", kind)

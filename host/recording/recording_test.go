@@ -277,6 +277,9 @@ func TestCutRecordings(t *testing.T) {
 	if last.calls != whole.calls || last.functions != whole.functions || whole.err != nil {
 		t.Errorf("at the end %+v, of the whole %+v", last, whole)
 	}
+	if got := replay(t, append(bytes.Clone(text), text...), nil, ""); got.err == nil || errors.As(got.err, new(*recording.CutError)) {
+		t.Errorf("of two in a file: %+v", got)
+	}
 	damaged, tries := 0, 0
 	for n := 0; n < len(text); n += 101 {
 		altered := bytes.Clone(text)
