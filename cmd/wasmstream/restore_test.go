@@ -1,0 +1,70 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRestoreSaidTwice: a run was killed before its sinks had committed, and the first restore of its checkpoint fails. The
+// same command again commits what was handed over, though the history that the first one began is newer.
+func TestRestoreSaidTwice(t *testing.T) {
+	folder := keptJob(t, "")
+	job, in := filepath.Join(folder, "job.yaml"), filepath.Join(folder, "in.ndjson")
+	flights, err := filepath.Abs(filepath.Join(testdata, "flights-20k.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, in, read(t, flights))
+	write(t, job, strings.NewReplacer(
+		flights, "in.ndjson", "interval: 10ms", "interval: 1h",
+		"path: out/firings.ndjson, format: json", "path: out/firings, format: json, rolling: {size: 20KiB, interval: 1h}",
+	).Replace(read(t, job)))
+	if !runKilled(t, folder, "manifest-after:1") {
+		t.Fatal("the run came to its end")
+	}
+	restore := []string{"run", "job.yaml", "--restore", "state/1-000001.manifest"}
+	if err := os.Rename(in, in+".away"); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, restore...).expect(t, exitFailed, "in.ndjson")
+	if err := os.Rename(in+".away", in); err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, folder, restore...)
+	o.expect(t, 0)
+	if strings.Contains(o.stderr, "not the newest") {
+		t.Errorf("results are said to come again: %s", o.stderr)
+	}
+	parts, err := filepath.Glob(filepath.Join(folder, "out", "firings", "part-*.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, part := range parts {
+		all.WriteString(read(t, part))
+	}
+	write(t, filepath.Join(folder, "out", "firings.ndjson"), all.String())
+	checkHourly(t, folder)
+}
+
+// TestRestoreByName: a checkpoint that is named is taken whatever the newest history is like: one that has no checkpoint yet,
+// or only a damaged one.
+func TestRestoreByName(t *testing.T) {
+	folder := keptJob(t, "")
+	run(t, folder, "run", "job.yaml").expect(t, 0)
+	for newest, says := range map[string]string{"2-000000.begun": "newest=1-", "7-000009.manifest": "newest=7-000009.manifest"} {
+		t.Run(newest, func(t *testing.T) {
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(copied, "state", newest), "")
+			run(t, copied, "run", "job.yaml", "--restore", "state/1-000001.manifest").expect(t, 0, "the checkpoint is not the newest", says)
+			checkHourly(t, copied)
+		})
+	}
+}
