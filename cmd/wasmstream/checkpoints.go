@@ -50,7 +50,7 @@ type keeping struct {
 	plan     *job.Job
 	modules  []checkpoint.Module
 	recovery checkpoint.Recovery
-	chosen   bool // by --restore
+	chosen   bool // by --restore: the recovery is the checkpoint that was restored
 }
 
 // openKeeping opens the folder of a job's checkpoints; nil if the job has none.
@@ -155,6 +155,17 @@ func prefixUsed(e *Env, o kafka.SinkOptions) (used bool, err error) {
 	ctx, cancel := context.WithTimeout(e.Context, prefixTimeout)
 	defer cancel()
 	return s.PrefixUsed(ctx)
+}
+
+// again is for a run after another of this process. From a checkpoint of its own it goes
+// on as any run does: that results are to be put out again was said of the restored one.
+func (k *keeping) again(e *Env) error {
+	was := k.recovery.Manifest
+	err := k.recover(e)
+	if is := k.recovery.Manifest; err == nil && is != nil && (was == nil || is.Epoch != was.Epoch) {
+		k.chosen = false
+	}
+	return err
 }
 
 // recover takes the newest sound checkpoint, and tells of those that are not.

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmstream/wasmstream/host/checkpoint"
 )
 
 // TestRestoreSaidTwice: a run was killed before its sinks had committed, and the first restore of its checkpoint fails. The
@@ -66,5 +69,32 @@ func TestRestoreByName(t *testing.T) {
 			run(t, copied, "run", "job.yaml", "--restore", "state/1-000001.manifest").expect(t, 0, "the checkpoint is not the newest", says)
 			checkHourly(t, copied)
 		})
+	}
+}
+
+// TestRestoreIsSaidOnce: that results may be put out again holds for the checkpoint that was restored, also when the run
+// fails and is started again in the same process. From the first checkpoint of its own on the run is refused, as any is,
+// if another copy has put out results meanwhile.
+func TestRestoreIsSaidOnce(t *testing.T) {
+	e := &Env{Log: slog.New(slog.DiscardHandler)}
+	k := &keeping{store: checkpoint.NewMemory(), chosen: true}
+	for _, step := range []struct {
+		epoch    int64
+		goesBack bool
+	}{{3, true}, {3, true}, {4, false}, {4, false}} {
+		m := &checkpoint.Manifest{Job: "j", History: 2, Epoch: step.epoch, MaxParallelism: 1}
+		if err := checkpoint.PutManifest(k.store, m); err != nil {
+			t.Fatal(err)
+		}
+		start := k.again
+		if k.recovery.Manifest == nil {
+			start = k.recover
+		}
+		if err := start(e); err != nil {
+			t.Fatal(err)
+		}
+		if k.goesBack() != step.goesBack {
+			t.Errorf("from checkpoint %d: goes back is %t", step.epoch, k.goesBack())
+		}
 	}
 }
