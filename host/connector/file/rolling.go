@@ -131,10 +131,25 @@ func (s *Rolling) Recover(from []byte) error {
 
 // mine makes sure that the folder is that of the hand-over.
 func (s *Rolling) mine(h rollingHandover) (err error) {
-	if s.owned, err = s.readOwner(); err == nil && s.owned.Owner != h.Owner {
-		err = gone("cannot go on in %s: the parts there are those of another run, which began in it since", s.shown)
+	if s.owned, err = s.readOwner(); err != nil {
+		return err
 	}
-	return err
+	switch s.owned.Owner {
+	case h.Owner:
+		return nil
+	case "":
+		return s.unowned()
+	}
+	return gone("cannot go on in %s: the parts there are those of another run, which began in it since", s.shown)
+}
+
+// unowned is that the folder or its hidden files are gone. No checkpoint can do without them, also no older one.
+func (s *Rolling) unowned() error {
+	missing := "its file " + ownerName
+	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		missing = "the folder"
+	}
+	return gone("cannot go on in %s: %s is not there, and the checkpoints count on the hidden files in it, which say which parts have appeared and hold those that have not; bring them back, or begin anew with --fresh in a folder without parts, which puts all results out again", s.shown, missing)
 }
 
 // appear gives full parts their names, those that do not have them yet. It is noted first:
@@ -186,6 +201,9 @@ func (s *Rolling) isHidden(p partSize) (bool, error) {
 
 // deleted is that somebody has deleted a part that has not appeared.
 func (s *Rolling) deleted(p partSize) error {
+	if o, err := s.readOwner(); err == nil && o.Owner == "" {
+		return s.unowned()
+	}
 	target := s.target(p.Number)
 	return gone("cannot go on in %s: the part file %s is not there, nor %s; somebody has deleted it, and the checkpoint counts %d bytes that were written to it; bring it back, or go on from an older checkpoint with --restore, which writes them again",
 		s.shown, filepath.Base(Part(target)), filepath.Base(target), p.Bytes)
@@ -216,6 +234,9 @@ var ownNames = []string{lockName, ownerName, ownerName + ".new"}
 func (s *Rolling) Open(from []byte) (err error) {
 	if s.state, err = s.read(from); err != nil {
 		return err
+	}
+	if _, err := os.Stat(s.dir); len(from) > 0 && errors.Is(err, fs.ErrNotExist) {
+		return s.unowned()
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return &GoneError{explain(err, "cannot make the folder", s.shown)}

@@ -310,6 +310,48 @@ func TestRollingPartsThatWereDeleted(t *testing.T) {
 	}
 }
 
+// TestRollingFolderThatIsGone: that the folder is gone, or the file that says whose it is, is told as what it is, however
+// often it is tried; the folder is not made anew; and when all is back, the job goes on.
+func TestRollingFolderThatIsGone(t *testing.T) {
+	for name, missing := range map[string]string{".": "the folder is not there", ".wasmstream": "its file .wasmstream is not there"} {
+		dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+		s := rolling(dir, clock, 4, time.Hour)
+		must(t, s.Open(nil))
+		must(t, s.Write(records("full\no\n")))
+		h := handOver(t, s, false)
+		path := filepath.Join(dir, name)
+		must(t, os.Rename(path, dir+".away"))
+		if name == "." { // under the hands of the run
+			wantUnowned(t, s.Commit(), missing)
+		}
+		s.Kill()
+		for range 2 {
+			s = rolling(dir, clock, 4, time.Hour)
+			wantUnowned(t, s.Recover(h), missing)
+			wantUnowned(t, s.Open(h), missing)
+			must(t, s.Close())
+		}
+		must(t, os.Rename(dir+".away", path))
+		s = rolling(dir, clock, 4, time.Hour)
+		must(t, s.Recover(h))
+		must(t, s.Open(h))
+		handOver(t, s, true)
+		must(t, s.Commit())
+		must(t, s.Close())
+		if got := fmt.Sprintf("%q", visible(t, dir)); got != `["full\n" "o\n"]` {
+			t.Errorf("%s was away: %s", name, got)
+		}
+	}
+}
+
+func wantUnowned(t *testing.T, err error, missing string) {
+	t.Helper()
+	var gone *file.GoneError
+	if !errors.As(err, &gone) || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "--fresh") {
+		t.Errorf("not %q: %v", missing, err)
+	}
+}
+
 // TestRollingAmongOthersFiles: what is not a part of the job is left alone, and told of once for each run. A file under the
 // name of a part that is still to come ends the job, before it begins or when it comes to it.
 func TestRollingAmongOthersFiles(t *testing.T) {
