@@ -98,3 +98,14 @@ func TestRestoreIsSaidOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAFinishedJobAnew: with a transactional prefix --fresh would be refused, so it is not what is named. No broker is asked.
+func TestAFinishedJobAnew(t *testing.T) {
+	folder := keptJob(t, "")
+	run(t, folder, "run", "job.yaml").expect(t, 0)
+	run(t, folder, "run", "job.yaml").expect(t, 0, "had finished already", "use --fresh")
+	path := filepath.Join(folder, "job.yaml")
+	write(t, path, strings.Replace(read(t, path), "file: {path: out/late.ndjson, format: json",
+		"kafka: {brokers: [\"127.0.0.1:1\"], topic: late, format: json, delivery: exactly-once, transactional-id-prefix: p", 1))
+	run(t, folder, "run", "job.yaml").expect(t, 0, "had finished already", "use --lineage with a NAME", "stay in late")
+}
