@@ -60,6 +60,17 @@ type rollingHandover struct {
 	Next    int64      `json:"next"` // the number of the part after these
 }
 
+// firstHidden is the first part that the checkpoint does not take for one that has appeared.
+func (h *rollingHandover) firstHidden() int64 {
+	switch {
+	case len(h.Full) > 0:
+		return h.Full[0].Number
+	case h.Open.Number > 0:
+		return h.Open.Number
+	}
+	return h.Next
+}
+
 type partSize struct {
 	Number int64 `json:"number"`
 	Bytes  int64 `json:"bytes"`
@@ -123,7 +134,10 @@ func (s *Rolling) Recover(from []byte) error {
 	if err != nil || len(h.Full) == 0 {
 		return err
 	}
-	if err := s.mine(h); err != nil {
+	if err = s.mine(h); err == nil {
+		err = s.complete(h.firstHidden() - 1)
+	}
+	if err != nil {
 		return err
 	}
 	return s.appear(h.Full)
@@ -141,6 +155,15 @@ func (s *Rolling) mine(h rollingHandover) (err error) {
 		return s.unowned()
 	}
 	return gone("cannot go on in %s: the parts there are those of another run, which began in it since", s.shown)
+}
+
+// complete makes sure that the parts up to a number have appeared. A run that went back since has removed some.
+func (s *Rolling) complete(last int64) error {
+	if s.owned.Appeared >= last {
+		return nil
+	}
+	return gone("cannot go on in %s: the checkpoint counts on all parts up to %s, and those behind the first %d were removed when a run went back to an older checkpoint; go on from that one, or one before it, with --restore",
+		s.shown, filepath.Base(s.target(last)), s.owned.Appeared)
 }
 
 // unowned is that the folder or its hidden files are gone. No checkpoint can do without them, also no older one.
@@ -244,9 +267,11 @@ func (s *Rolling) Open(from []byte) (err error) {
 	if s.lock, err = openLocked(filepath.Join(s.dir, lockName)); err != nil {
 		return fmt.Errorf("cannot write to %s: another run is writing to it (%w)", s.shown, err)
 	}
-	s.state.Full, s.given = nil, 0
+	s.state.Full, s.given = nil, 0 // they have appeared
 	if len(from) > 0 {
-		err = s.mine(s.state)
+		if err = s.mine(s.state); err == nil {
+			err = s.complete(s.state.firstHidden() - 1)
+		}
 	} else {
 		err = s.begin()
 	}
