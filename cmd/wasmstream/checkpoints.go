@@ -50,7 +50,7 @@ type keeping struct {
 	plan     *job.Job
 	modules  []checkpoint.Module
 	recovery checkpoint.Recovery
-	chosen   bool // by --restore
+	chosen   bool // by --restore: the recovery is the checkpoint that was restored
 }
 
 // openKeeping opens the folder of a job's checkpoints; nil if the job has none.
@@ -157,6 +157,17 @@ func prefixUsed(e *Env, o kafka.SinkOptions) (used bool, err error) {
 	return s.PrefixUsed(ctx)
 }
 
+// again is for a run after another of this process. From a checkpoint of its own it goes
+// on as any run does: that results are to be put out again was said of the restored one.
+func (k *keeping) again(e *Env) error {
+	was := k.recovery.Manifest
+	err := k.recover(e)
+	if is := k.recovery.Manifest; err == nil && is != nil && (was == nil || is.Epoch != was.Epoch) {
+		k.chosen = false
+	}
+	return err
+}
+
 // recover takes the newest sound checkpoint, and tells of those that are not.
 func (k *keeping) recover(e *Env) (err error) {
 	if k.recovery, err = checkpoint.Recover(k.store); err != nil {
@@ -199,18 +210,11 @@ func (k *keeping) restoreFrom(e *Env, path string) (_ checkpoint.Recovery, err e
 		return checkpoint.Recovery{}, err
 	}
 	defer func() { err = errors.Join(err, closeFrom()) }()
-	found, err := checkpoint.Recover(from)
-	if err != nil {
-		return checkpoint.Recovery{}, err
-	}
-	m, newest := found.Manifest, true
-	if name != "" {
-		if m, err = checkpoint.LoadManifest(from, name); err != nil {
-			return checkpoint.Recovery{}, err
-		}
-		newest = found.Manifest != nil && found.Manifest.Epoch == m.Epoch && found.Manifest.History == m.History
-	}
+	found, err := find(from, name)
+	m := found.Manifest
 	switch {
+	case err != nil:
+		return checkpoint.Recovery{}, err
 	case m == nil:
 		return checkpoint.Recovery{}, fmt.Errorf("there is no checkpoint in %s", path)
 	case m.Job != k.plan.Name:
@@ -219,14 +223,22 @@ func (k *keeping) restoreFrom(e *Env, path string) (_ checkpoint.Recovery, err e
 	if err := runtime.CanRestore(m, k.plan); err != nil {
 		return checkpoint.Recovery{}, err
 	}
-	if !newest {
-		e.Log.Warn("the checkpoint is not the newest: "+k.comesAgain(), "checkpoint", m.Epoch, "newest", found.Manifest.Epoch)
+	if found.Newer != "" {
+		e.Log.Warn("the checkpoint is not the newest: "+k.comesAgain(), "checkpoint", checkpoint.ManifestName(m.History, m.Epoch), "newest", found.Newer)
 	}
-	// Of one that is not the newest all is committed: the next one began only then.
-	if err := checkpoint.Import(k.store, from, m, !newest || found.Committed); err != nil {
+	if err := checkpoint.Import(k.store, from, m, found.Committed); err != nil {
 		return checkpoint.Recovery{}, err
 	}
 	return checkpoint.Recover(k.store)
+}
+
+// find is the checkpoint of a manifest's name, and without one the newest.
+func find(from checkpoint.Store, name string) (checkpoint.Named, error) {
+	if name != "" {
+		return checkpoint.Find(from, name)
+	}
+	r, err := checkpoint.Recover(from)
+	return checkpoint.Named{Manifest: r.Manifest, Committed: r.Committed}, err
 }
 
 // source opens the store that a path leads to; name is the manifest's, if the path is

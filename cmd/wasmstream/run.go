@@ -97,7 +97,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 	}
 	defer func() { err = errors.Join(err, keep.close()) }()
 	if r.idle = keep.finished(); r.idle {
-		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use --fresh\n", r.plan.Name, keep.recovery.Manifest.Epoch)
+		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use %s\n", r.plan.Name, keep.recovery.Manifest.Epoch, anew(r.plan))
 		return nil
 	}
 	if m.record, err = openRecorder(&c.RecordFlags, r.env.Log, r.plan, m); err != nil {
@@ -121,6 +121,17 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		}
 		return config
 	})
+}
+
+// anew is how a job that has finished is run once more. A transactional prefix that was
+// used is not begun with again.
+func anew(plan *job.Job) string {
+	for _, s := range plan.Sinks {
+		if k := s.Connector.KafkaSink; k != nil && k.Delivery == job.ExactlyOnce {
+			return "--lineage with a NAME that is new, and topics that are new: its results stay in " + k.Topic + ", where they would be put out again"
+		}
+	}
+	return "--fresh"
 }
 
 // drive runs the job with its progress shown.

@@ -42,7 +42,7 @@ func (r *jobRun) supervise(keep *keeping, config func() runtime.Config) error {
 			return err
 		}
 		if keep != nil {
-			if err := keep.recover(r.env); err != nil {
+			if err := keep.again(r.env); err != nil {
 				return err
 			}
 		}

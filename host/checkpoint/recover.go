@@ -45,7 +45,7 @@ type NoneSound struct {
 
 // Error lists what is wrong with each.
 func (n *NoneSound) Error() string {
-	return fmt.Sprintf("no checkpoint of history %d is sound:%s\nstarting anew would read all input again: ask for that with --fresh", n.History, listed(n.Problems))
+	return fmt.Sprintf("no checkpoint of history %d is sound:%s\nto go on from an older history, name a manifest of it with --restore; starting anew would read all input again: ask for that with --fresh", n.History, listed(n.Problems))
 }
 
 // Unsound is that the checkpoint which was asked for is not.

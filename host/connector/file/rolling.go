@@ -60,6 +60,17 @@ type rollingHandover struct {
 	Next    int64      `json:"next"` // the number of the part after these
 }
 
+// firstHidden is the first part that the checkpoint does not take for one that has appeared.
+func (h *rollingHandover) firstHidden() int64 {
+	switch {
+	case len(h.Full) > 0:
+		return h.Full[0].Number
+	case h.Open.Number > 0:
+		return h.Open.Number
+	}
+	return h.Next
+}
+
 type partSize struct {
 	Number int64 `json:"number"`
 	Bytes  int64 `json:"bytes"`
@@ -123,7 +134,10 @@ func (s *Rolling) Recover(from []byte) error {
 	if err != nil || len(h.Full) == 0 {
 		return err
 	}
-	if err := s.mine(h); err != nil {
+	if err = s.mine(h); err == nil {
+		err = s.complete(h.firstHidden() - 1)
+	}
+	if err != nil {
 		return err
 	}
 	return s.appear(h.Full)
@@ -131,10 +145,34 @@ func (s *Rolling) Recover(from []byte) error {
 
 // mine makes sure that the folder is that of the hand-over.
 func (s *Rolling) mine(h rollingHandover) (err error) {
-	if s.owned, err = s.readOwner(); err == nil && s.owned.Owner != h.Owner {
-		err = gone("cannot go on in %s: the parts there are those of another run, which began in it since", s.shown)
+	if s.owned, err = s.readOwner(); err != nil {
+		return err
 	}
-	return err
+	switch s.owned.Owner {
+	case h.Owner:
+		return nil
+	case "":
+		return s.unowned()
+	}
+	return gone("cannot go on in %s: the parts there are those of another run, which began in it since", s.shown)
+}
+
+// complete makes sure that the parts up to a number have appeared. A run that went back since has removed some.
+func (s *Rolling) complete(last int64) error {
+	if s.owned.Appeared >= last {
+		return nil
+	}
+	return gone("cannot go on in %s: the checkpoint counts on all parts up to %s, and those behind the first %d were removed when a run went back to an older checkpoint; go on from that one, or one before it, with --restore",
+		s.shown, filepath.Base(s.target(last)), s.owned.Appeared)
+}
+
+// unowned is that the folder or its hidden files are gone. No checkpoint can do without them, also no older one.
+func (s *Rolling) unowned() error {
+	missing := "its file " + ownerName
+	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		missing = "the folder"
+	}
+	return gone("cannot go on in %s: %s is not there, and the checkpoints count on the hidden files in it, which say which parts have appeared and hold those that have not; bring them back, or begin anew with --fresh in a folder without parts, which puts all results out again", s.shown, missing)
 }
 
 // appear gives full parts their names, those that do not have them yet. It is noted first:
@@ -186,6 +224,9 @@ func (s *Rolling) isHidden(p partSize) (bool, error) {
 
 // deleted is that somebody has deleted a part that has not appeared.
 func (s *Rolling) deleted(p partSize) error {
+	if o, err := s.readOwner(); err == nil && o.Owner == "" {
+		return s.unowned()
+	}
 	target := s.target(p.Number)
 	return gone("cannot go on in %s: the part file %s is not there, nor %s; somebody has deleted it, and the checkpoint counts %d bytes that were written to it; bring it back, or go on from an older checkpoint with --restore, which writes them again",
 		s.shown, filepath.Base(Part(target)), filepath.Base(target), p.Bytes)
@@ -217,15 +258,20 @@ func (s *Rolling) Open(from []byte) (err error) {
 	if s.state, err = s.read(from); err != nil {
 		return err
 	}
+	if _, err := os.Stat(s.dir); len(from) > 0 && errors.Is(err, fs.ErrNotExist) {
+		return s.unowned()
+	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return &GoneError{explain(err, "cannot make the folder", s.shown)}
 	}
 	if s.lock, err = openLocked(filepath.Join(s.dir, lockName)); err != nil {
 		return fmt.Errorf("cannot write to %s: another run is writing to it (%w)", s.shown, err)
 	}
-	s.state.Full, s.given = nil, 0
+	s.state.Full, s.given = nil, 0 // they have appeared
 	if len(from) > 0 {
-		err = s.mine(s.state)
+		if err = s.mine(s.state); err == nil {
+			err = s.complete(s.state.firstHidden() - 1)
+		}
 	} else {
 		err = s.begin()
 	}

@@ -189,6 +189,42 @@ func TestRollingGoesBack(t *testing.T) {
 	}
 }
 
+// TestRollingGoesBackAndForth: a job went back to an older checkpoint, which removes the parts after it, and failed. To go on
+// from a newer one then would leave them out, so it is refused, unless they were full and only to appear.
+func TestRollingGoesBackAndForth(t *testing.T) {
+	dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+	s := rolling(dir, clock, 4, time.Hour)
+	must(t, s.Open(nil))
+	var handovers [][]byte
+	for _, text := range []string{"one\n", "two\n", "three\n"} {
+		must(t, s.Write(records(text)))
+		handovers = append(handovers, handOver(t, s, false))
+		must(t, s.Commit())
+	}
+	s.Kill()
+	s = rolling(dir, clock, 4, time.Hour)
+	must(t, s.Open(handovers[0])) // it was committed
+	must(t, s.Write(records("two\nthree\n")))
+	s.Kill()
+	s = rolling(dir, clock, 4, time.Hour)
+	for last, err := range map[string]error{"part-0000000002.ndjson": s.Recover(handovers[2]), "part-0000000003.ndjson": s.Open(handovers[2])} {
+		var gone *file.GoneError
+		if !errors.As(err, &gone) || !strings.Contains(err.Error(), "up to "+last) || !strings.Contains(err.Error(), "--restore") {
+			t.Errorf("%s has not appeared: %v", last, err)
+		}
+	}
+	must(t, s.Close())
+	s = rolling(dir, clock, 4, time.Hour)
+	must(t, s.Open(handovers[0]))
+	must(t, s.Write(records("two\nthree\n")))
+	handOver(t, s, true)
+	must(t, s.Commit())
+	must(t, s.Close())
+	if got := strings.Join(visible(t, dir), ""); got != "one\ntwo\nthree\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestRollingFolderIsOneRuns: a run that begins wants a folder without parts; one that
 // goes on, its own; and files of other names are nobody's.
 func TestRollingFolderIsOneRuns(t *testing.T) {
@@ -307,6 +343,48 @@ func TestRollingPartsThatWereDeleted(t *testing.T) {
 				t.Errorf("%s is deleted: %v", deleted, err)
 			}
 		}
+	}
+}
+
+// TestRollingFolderThatIsGone: that the folder is gone, or the file that says whose it is, is told as what it is, however
+// often it is tried; the folder is not made anew; and when all is back, the job goes on.
+func TestRollingFolderThatIsGone(t *testing.T) {
+	for name, missing := range map[string]string{".": "the folder is not there", ".wasmstream": "its file .wasmstream is not there"} {
+		dir, clock := filepath.Join(t.TempDir(), "out"), &handClock{}
+		s := rolling(dir, clock, 4, time.Hour)
+		must(t, s.Open(nil))
+		must(t, s.Write(records("full\no\n")))
+		h := handOver(t, s, false)
+		path := filepath.Join(dir, name)
+		must(t, os.Rename(path, dir+".away"))
+		if name == "." { // under the hands of the run
+			wantUnowned(t, s.Commit(), missing)
+		}
+		s.Kill()
+		for range 2 {
+			s = rolling(dir, clock, 4, time.Hour)
+			wantUnowned(t, s.Recover(h), missing)
+			wantUnowned(t, s.Open(h), missing)
+			must(t, s.Close())
+		}
+		must(t, os.Rename(dir+".away", path))
+		s = rolling(dir, clock, 4, time.Hour)
+		must(t, s.Recover(h))
+		must(t, s.Open(h))
+		handOver(t, s, true)
+		must(t, s.Commit())
+		must(t, s.Close())
+		if got := fmt.Sprintf("%q", visible(t, dir)); got != `["full\n" "o\n"]` {
+			t.Errorf("%s was away: %s", name, got)
+		}
+	}
+}
+
+func wantUnowned(t *testing.T, err error, missing string) {
+	t.Helper()
+	var gone *file.GoneError
+	if !errors.As(err, &gone) || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "--fresh") {
+		t.Errorf("not %q: %v", missing, err)
 	}
 }
 
