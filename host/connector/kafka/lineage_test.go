@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,6 +21,12 @@ import (
 // the first.
 func keepingKafka(t *testing.T) *broker {
 	t.Helper()
+	return refusingKafka(t, &atomic.Bool{})
+}
+
+// refusingKafka keeps timeouts as Kafka does, and while it refuses does not let commits be counted.
+func refusingKafka(t *testing.T, refuses *atomic.Bool) *broker {
+	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	must(t, err)
 	t.Cleanup(c.Close)
@@ -30,6 +37,9 @@ func keepingKafka(t *testing.T) *broker {
 		mu.Lock()
 		defer mu.Unlock()
 		if id := r.(*kmsg.InitProducerIDRequest).TransactionalID; id != nil {
+			if refuses.Load() && strings.Contains(*id, "/commits/") {
+				return refusal(r, kerr.TransactionalIDAuthorizationFailed.Code), nil, true
+			}
 			timeouts[*id] = r.(*kmsg.InitProducerIDRequest).TransactionTimeoutMillis
 		}
 		return nil, nil, false
@@ -40,6 +50,9 @@ func keepingKafka(t *testing.T) *broker {
 		defer mu.Unlock()
 		s := kmsg.NewDescribeTransactionsResponseTransactionState()
 		s.TransactionalID, s.State = r.(*kmsg.DescribeTransactionsRequest).TransactionalIDs[0], "Empty"
+		if refuses.Load() {
+			s.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		}
 		if s.TimeoutMillis = timeouts[s.TransactionalID]; !strings.Contains(s.TransactionalID, "/commits/") || s.TimeoutMillis == 0 {
 			return nil, nil, false
 		}
@@ -328,4 +341,28 @@ func TestCommitsThatCannotBeCounted(t *testing.T) {
 		}
 		wantSettled(t, b, topic, want...)
 	}
+}
+
+// TestCommitsAreCountedAgain: what a run hands over that is not allowed to count is not taken for older than what was counted
+// before, once it is allowed again.
+func TestCommitsAreCountedAgain(t *testing.T) {
+	var refuses atomic.Bool
+	b := refusingKafka(t, &refuses)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	s := openSink(t, o, nil)
+	want := numbered("v", 12)
+	for i, v := range want {
+		refuses.Store(i%4 >= 2)
+		again(t, s, v)
+		s = restarted(t, s, o, idle(t, s, topic), 1)
+		newest := idle(t, s, topic) // and it is killed before it has results
+		refuses.Store(i%4 == 2)
+		s = restarted(t, s, o, newest, 2)
+	}
+	stale := idle(t, s, topic)
+	again(t, s, "later")
+	must(t, s.Close())
+	wantOvertaken(t, topic, newSink(t, o).Open(stale))
+	wantSettled(t, b, topic, append(want, "later")...)
 }

@@ -118,7 +118,9 @@ func (s *Sink) checkOvertaken(ctx context.Context, h handedOver) error {
 	case known && s.options.Begins:
 		return &UsedError{Topic: s.options.Topic, Prefix: s.options.TransactionalIDPrefix}
 	}
-	s.commits = max(h.commits, 0) + beyond
+	if s.commits != uncounted { // a number that leaves out what the brokers have would be taken for an older one's
+		s.commits = max(h.commits, 0) + beyond
+	}
 	for _, p := range h.list {
 		if !strings.HasPrefix(p.id, s.options.TransactionalIDPrefix+"/") || s.options.GoesBack {
 			continue
