@@ -159,14 +159,31 @@ func (t *transactions) overtaken(ctx context.Context, p pending) (now int16, so 
 	if err != nil || !known || d.State != "CompleteCommit" && d.State != "PrepareCommit" {
 		return 0, false, err
 	}
-	own := p.epoch
-	if max(p.version, t.version) >= versionTV2 {
-		own++
-	}
 	if d.ProducerID != p.producer {
 		return d.ProducerEpoch, p.epoch < epochsNearTheirEnd, nil
 	}
-	return d.ProducerEpoch, d.ProducerEpoch > own, nil
+	return d.ProducerEpoch, d.ProducerEpoch > p.ended(max(p.version, t.version)), nil
+}
+
+// ended is the epoch that a transaction leaves behind if it is ended with a transaction
+// version.
+func (p *pending) ended(version int16) int16 {
+	if version >= versionTV2 {
+		return p.epoch + 1
+	}
+	return p.epoch
+}
+
+// committed says whether a transaction has been committed that cannot be: when the cluster's
+// transaction.version was changed since, brokers do not know the commit again that is made
+// once more.
+func (t *transactions) committed(ctx context.Context, p pending) (h holder, so bool, err error) {
+	d, known, err := t.describe(ctx, p.id)
+	if err != nil || !known || d.ProducerID != p.producer || d.State != "CompleteCommit" && d.State != "PrepareCommit" {
+		return nobody, false, err
+	}
+	so = p.ended(p.version) <= d.ProducerEpoch && d.ProducerEpoch <= p.ended(max(p.version, t.version))
+	return holder{d.ProducerID, d.ProducerEpoch}, so, nil
 }
 
 // epochsNearTheirEnd: from here on the end of a transaction may bring another producer.

@@ -148,6 +148,9 @@ func (t *transactions) end(ctx context.Context, p pending, commit bool) (holder,
 func (t *transactions) commit(ctx context.Context, p pending) (holder, error) {
 	h, err := t.end(ctx, p, true)
 	if reason := lostBecause(err); reason != "" {
+		if now, so, told := t.committed(ctx, p); told == nil && so {
+			return now, nil
+		}
 		return h, &LostError{ID: p.id, Epoch: p.epoch, Records: p.records, Reason: reason, Err: err}
 	}
 	return h, err
