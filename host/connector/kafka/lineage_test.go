@@ -366,3 +366,26 @@ func TestCommitsAreCountedAgain(t *testing.T) {
 	wantOvertaken(t, topic, newSink(t, o).Open(stale))
 	wantSettled(t, b, topic, append(want, "later")...)
 }
+
+// TestAnOpenTransactionIsCommitted: also if others are said to have followed it, as by a number that is not the job's own. But
+// not what is open under its id if that may be a later one.
+func TestAnOpenTransactionIsCommitted(t *testing.T) {
+	b := keepingKafka(t)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	s := openSink(t, o, nil)
+	must(t, s.Write(records([]string{"a"})))
+	handover := handOver(t, s)
+	must(t, s.Close())
+	request := kmsg.NewPtrInitProducerIDRequest()
+	request.TransactionalID, request.TransactionTimeoutMillis = kmsg.StringPtr(topic+"/commits/0"), 3001
+	_, err := request.RequestWith(t.Context(), b.client(t))
+	must(t, err)
+	wantOvertaken(t, topic, newSink(t, o).Recover(handover))
+	o.GoesBack = true
+	must(t, newSink(t, o).Recover(bytes.Replace(handover, []byte(" 2 1 "+topic), []byte(" 1 1 "+topic), 1)))
+	wantCommitted(t, b, topic)
+	s = openSink(t, o, handover)
+	again(t, s, "b")
+	wantSettled(t, b, topic, "a", "b")
+}

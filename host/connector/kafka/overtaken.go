@@ -189,10 +189,26 @@ func (t *transactions) committed(ctx context.Context, p pending) (h holder, so b
 // epochsNearTheirEnd: from here on the end of a transaction may bring another producer.
 const epochsNearTheirEnd = math.MaxInt16 - 2
 
+// isOpen says whether a transaction is still to be ended. What is open under its id may be a
+// later one of the same epoch, but not from transaction version 2 on.
+func (t *transactions) isOpen(ctx context.Context, p pending) (bool, error) {
+	d, known, err := t.describe(ctx, p.id)
+	same := known && holder{d.ProducerID, d.ProducerEpoch} == holder{p.producer, p.epoch}
+	return same && p.version >= versionTV2 && d.State == "Ongoing", err
+}
+
 // recommit commits a transaction that a hand-over counts. One whose id was used again, or
-// that had commits after it, has been: it rests until then (R).
+// that had commits after it, has been: it rests until then (R). If it is open all the same,
+// those were another's.
 func (s *Sink) recommit(p pending, later bool) error {
-	if !later {
+	open := false
+	if later {
+		var err error
+		if open, err = s.control.isOpen(s.ctx, p); err != nil {
+			return err
+		}
+	}
+	if !later || open {
 		_, err := s.control.commit(s.ctx, p)
 		var lost *LostError
 		if !errors.As(err, &lost) {
