@@ -267,7 +267,16 @@ func TestCommitsAreCountedBeyondWhatBrokersKeep(t *testing.T) {
 		wantOvertaken(t, topic, newSink(t, o).Open(at(n-1)))
 		wantOvertaken(t, topic, newSink(t, o).Open(at(n-20_000)))
 	}
-	must(t, newSink(t, o).Open(at(150_900)))                 // of which the brokers have forgotten some, as when they crash
+	for _, behind := range []int{900, 1100, 24_000} { // of which the brokers have forgotten some, as when they crash, or come from elsewhere
+		said := &bytes.Buffer{}
+		warned := o
+		warned.Logger = slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		must(t, newSink(t, warned).Open(at(150_002+behind)))
+		if says := strings.Contains(said.String(), fmt.Sprintf("behind=%d", behind)); says != (behind > 1000) {
+			t.Errorf("behind by %d, it is said %q", behind, said)
+		}
+	}
+	wantOvertaken(t, topic, newSink(t, o).Open(at(150_002-24_000)))
 	for _, another := range []string{"-other", "/commits"} { // prefix, whose numbers say nothing here
 		must(t, newSink(t, o).Open(bytes.ReplaceAll(at(7), []byte(topic), []byte(topic+another))))
 	}

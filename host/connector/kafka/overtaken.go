@@ -35,8 +35,9 @@ import (
 // bound timeouts, so it is the number modulo commitsKept.
 const (
 	commitsKept = 50_000
-	// commitsBehind is how many the brokers may be behind: one, and more when a request of a
-	// run that has ended comes late, or when they crashed and lost the newest of what they knew.
+	// commitsBehind is how many the brokers may be behind without a word: one, and more when a
+	// request of a run that has ended comes late, or when they crashed and lost the newest of
+	// what they knew. A cluster that was copied, or set back, may be behind by any number.
 	commitsBehind = 1000
 	// keptEnough are the numbers of a run of which it is looked at whether they are kept.
 	keptEnough = 2
@@ -100,7 +101,11 @@ func (s *Sink) beyond(ctx context.Context, h handedOver) (commits int64, known b
 		return 0, false, s.uncountable(err)
 	}
 	commits = (int64(d.TimeoutMillis) - 1 + commitsKept - max(h.commits, 0)%commitsKept) % commitsKept
-	if commits >= commitsKept-commitsBehind {
+	if commits > commitsKept/2 && h.commits != uncounted {
+		if behind := commitsKept - commits; behind > commitsBehind {
+			s.log.Warn("the brokers know of fewer commits than the checkpoint counts: this may be another cluster than the one that it was taken with, or an older state of it",
+				"topic", s.options.Topic, "transactional_id", s.counter(), "behind", behind)
+		}
 		commits = 0
 	}
 	if commits > 0 && h.commits != uncounted && !s.options.GoesBack {
