@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,13 @@ const (
 // transaction.
 func (s *Sink) counter() string {
 	return fmt.Sprintf("%s/commits/%d", s.options.TransactionalIDPrefix, s.options.Task)
+}
+
+// countsFor says whether an id is a counter of a prefix, of any task.
+func countsFor(id, prefix string) bool {
+	task, under := strings.CutPrefix(id, prefix+"/commits/")
+	_, err := strconv.Atoi(task)
+	return under && err == nil
 }
 
 // decode reads a hand-over. One that counts for another prefix, or for another task, has no

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
@@ -463,6 +464,33 @@ func TestFewerTasksThanBefore(t *testing.T) {
 	must(t, s.Open(nil))
 	again(t, s, "b")
 	wantSettled(t, b, topic, "handed over by 0", "handed over by 1", "handed over by 2", "b")
+}
+
+// TestPrefixUsedByNamesakes: another job's prefix may begin with the whole of this one.
+func TestPrefixUsedByNamesakes(t *testing.T) {
+	b := keepingKafka(t)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	take := func(id string) (used bool) {
+		request := kmsg.NewPtrInitProducerIDRequest()
+		request.TransactionalID, request.TransactionTimeoutMillis = &id, 1000
+		_, err := request.RequestWith(t.Context(), b.client(t))
+		must(t, err)
+		used, err = newSink(t, o).PrefixUsed(t.Context())
+		must(t, err)
+		return used
+	}
+	for _, other := range []string{"/clicks/0/0", "/clicks/commits/0", "/commits/0/0", "/commits/commits/0", "/0/0/0", "/0/commits/0", "/0/x", "0/0/0"} {
+		if take(topic + other) {
+			t.Fatalf("%s is used by PREFIX%s", topic, other)
+		}
+	}
+	for _, own := range []string{"/7/12", "/commits/3"} {
+		o.TransactionalIDPrefix += "-next"
+		if !take(o.TransactionalIDPrefix + own) {
+			t.Errorf("%s is not used by PREFIX%s", topic, own)
+		}
+	}
 }
 
 func TestPrefixUsed(t *testing.T) {
