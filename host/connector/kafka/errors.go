@@ -54,9 +54,9 @@ type LostError struct {
 	Err     error // what the broker answered
 }
 
-// Error says how much is lost and the likely reason.
+// Error says how much is lost, the likely reason, and how to go on.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%d records are lost: the transaction %s (producer epoch %d), which the checkpoint counts, cannot be committed: %s (%v)",
+	return fmt.Sprintf("%d records are lost: the transaction %s (producer epoch %d), which the checkpoint counts, cannot be committed: %s (%v); unless another copy of the job has taken over, --restore of the checkpoint before this one puts them out again, and with them what else this one has committed; if there is none before, --lineage NAME begins anew, in a topic that is new, with a prefix and checkpoints of its own",
 		e.Records, e.ID, e.Epoch, e.Reason, e.Err)
 }
 

@@ -372,8 +372,10 @@ func TestATransactionExpiredWhileTheJobWasDown(t *testing.T) {
 		s = newSink(t, o)
 		err := s.Recover(handover)
 		wantLost(t, err, 2)
-		if !strings.Contains(err.Error(), "longer than its transaction timeout") {
-			t.Error(err)
+		for _, says := range []string{"longer than its transaction timeout", "--restore of the checkpoint before", "--lineage NAME"} {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%v; it does not say %q", err, says)
+			}
 		}
 	})
 }
