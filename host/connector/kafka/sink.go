@@ -252,7 +252,7 @@ func (s *Sink) checkTimeout(ctx context.Context) error {
 			o.TransactionTimeout = min(o.TransactionTimeout, longest)
 		}
 	case longest > 0 && o.TransactionTimeout > longest:
-		return setting("transaction-timeout is %v, and the brokers allow %v (transaction.max.timeout.ms)", o.TransactionTimeout, longest)
+		return setting("transaction-timeout is %v, and the brokers allow %v (transaction.max.timeout.ms): set it to that or less; a job that does not set it asks for %v", o.TransactionTimeout, longest, defaultTransactionTimeout)
 	}
 	var p problems
 	o.checkTimeout(&p)

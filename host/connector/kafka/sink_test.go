@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wasmstream/wasmstream/host/connector"
@@ -466,6 +467,20 @@ func TestFewerTasksThanBefore(t *testing.T) {
 	must(t, s.Open(nil))
 	again(t, s, "b")
 	wantSettled(t, b, topic, "handed over by 0", "handed over by 1", "handed over by 2", "b")
+}
+
+// TestTheLongestTransaction: a timeout that brokers do not allow is refused with what to set, whoever chose it; without one
+// it is what they allow.
+func TestTheLongestTransaction(t *testing.T) {
+	b := fakeKafka(t, kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": "20000"}))
+	o := b.exactly(b.topic(t, 1))
+	must(t, newSink(t, o).Open(nil))
+	o.TransactionTimeout = 15 * time.Minute
+	err := newSink(t, o).Open(nil)
+	var refused *kafka.SettingError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "the brokers allow 20s (transaction.max.timeout.ms): set it to that or less; a job that does not set it asks for 15m0s") {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestPrefixUsedByNamesakes: another job's prefix may begin with the whole of this one.
