@@ -224,8 +224,13 @@ func (s *Sink) recommit(p pending, later bool) error {
 	if !later || open {
 		_, err := s.control.commit(s.ctx, p)
 		var lost *LostError
-		if !errors.As(err, &lost) {
+		switch {
+		case !errors.As(err, &lost):
 			return err
+		case lost.forgotten() && s.options.GoesBack:
+			s.log.Warn("the brokers do not know a transaction of the checkpoint, and the run goes on as if it had been committed: its records are lost if it was not",
+				"topic", s.options.Topic, "transaction", p.id, "records", p.records)
+			return nil
 		}
 		now, so, told := s.control.overtaken(s.ctx, p)
 		if told != nil || !so {

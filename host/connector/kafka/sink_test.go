@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -397,14 +398,38 @@ func TestATransactionExpiredBeforeItsCheckpoint(t *testing.T) {
 	}
 }
 
+// TestAnUnknownTransactionIsLost: or it was committed, and forgotten days later. The error says how to go on in either case,
+// and --restore of the checkpoint does, however often. The last id is known, as the one of another producer.
 func TestAnUnknownTransactionIsLost(t *testing.T) {
-	b := realKafka(t)
-	topic := b.topic(t, 1)
-	s := openSink(t, b.exactly(topic), nil)
-	must(t, s.Write(records([]string{"a"})))
-	handover := bytes.ReplaceAll(handOver(t, s), []byte(topic+"/0/0"), []byte(topic+"/0/77"))
-	other := newSink(t, b.exactly(topic))
-	wantLost(t, other.Recover(handover), 1)
+	anyKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		must(t, s.Write(records([]string{"a"})))
+		handover := handOver(t, s)
+		must(t, s.Commit())
+		must(t, s.Close())
+		for _, id := range []string{"/0/77", "/0/2"} {
+			forgotten := regexp.MustCompile(`\n\d+ (\d+ \d+ 1 \S+)/0/0\n`).ReplaceAll(handover, []byte("\n1234567 ${1}"+id+"\n"))
+			err := newSink(t, b.exactly(topic)).Recover(forgotten)
+			wantLost(t, err, 1)
+			for _, says := range []string{"may be lost", topic + id, "--restore of this checkpoint goes on behind them", "--restore of the checkpoint before puts them out again", "--lineage NAME"} {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("%v; it does not say %q", err, says)
+				}
+			}
+			meant, said := b.exactly(topic), &bytes.Buffer{}
+			meant.GoesBack, meant.Logger = true, slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			s := openSink(t, meant, forgotten)
+			if !strings.Contains(said.String(), "as if it had been committed") || !strings.Contains(said.String(), "records=1") {
+				t.Errorf("it is said %q", said)
+			}
+			if id == "/0/2" {
+				again(t, s, "b")
+			}
+			must(t, s.Close())
+		}
+		wantSettled(t, b, topic, "a", "b")
+	})
 }
 
 func TestADamagedHandover(t *testing.T) {
