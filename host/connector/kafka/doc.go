@@ -52,7 +52,8 @@
 //	a transaction expires            LostError says how many records: TestATransactionExpiredWhileTheJobWasDown;
 //	                                 before its checkpoint, an error and nothing is lost:
 //	                                 TestATransactionExpiredBeforeItsCheckpoint
-//	the brokers do not know it       LostError: TestAnUnknownTransactionIsLost
+//	the brokers do not know it       LostError, and --restore goes on: TestAnUnknownTransactionIsLost
+//	transaction.version is changed   nothing is lost: TestTheTransactionVersionWasChanged
 //	epochs run out                   another producer id follows: TestEpochsNearTheirLimit
 //	the job has fewer tasks now      what others left open is given up: TestFewerTasksThanBefore
 //	a record is refused              TopicError names its key or times, and the setting: TestRefusedRecords

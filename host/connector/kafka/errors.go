@@ -1,8 +1,11 @@
 package kafka
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // GoneError says that records which a source was to read are no longer there.
@@ -45,7 +48,7 @@ func (e *TopicError) Error() string {
 func (e *TopicError) Unwrap() error { return e.Err }
 
 // LostError says that a transaction which a checkpoint counts cannot be committed:
-// the broker gave it up, and its records are lost.
+// the broker gave it up, and its records are lost. Or it forgot the transaction.
 type LostError struct {
 	ID      string // of the transaction
 	Epoch   int16  // of its producer
@@ -54,14 +57,22 @@ type LostError struct {
 	Err     error // what the broker answered
 }
 
-// Error says how much is lost and the likely reason.
+// Error says how much is lost, the likely reason, and how to go on.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%d records are lost: the transaction %s (producer epoch %d), which the checkpoint counts, cannot be committed: %s (%v)",
+	if e.forgotten() {
+		return fmt.Sprintf("%d records may be lost: the brokers do not know the transaction %s (producer epoch %d), which the checkpoint counts (%v): either it was committed, and its id forgotten since, as one is that is not used for transactional.id.expiration.ms, or it was given up after its transaction timeout and then forgotten, or this is another cluster than the one it was written to; look in the topic: if the records are there, --restore of this checkpoint goes on behind them; if not, --restore of the checkpoint before puts them out again; if there is none before, --lineage NAME begins anew, in a topic that is new, with a prefix and checkpoints of its own",
+			e.Records, e.ID, e.Epoch, e.Err)
+	}
+	return fmt.Sprintf("%d records are lost: the transaction %s (producer epoch %d), which the checkpoint counts, cannot be committed: %s (%v); unless another copy of the job has taken over, --restore of the checkpoint before this one puts them out again, and with them what else this one has committed; if there is none before, --lineage NAME begins anew, in a topic that is new, with a prefix and checkpoints of its own",
 		e.Records, e.ID, e.Epoch, e.Reason, e.Err)
 }
 
 // Unwrap returns what the broker answered.
 func (e *LostError) Unwrap() error { return e.Err }
+
+// forgotten says that the brokers do not know the transaction's producer, so that it may
+// have been committed.
+func (e *LostError) forgotten() bool { return errors.Is(e.Err, kerr.InvalidProducerIDMapping) }
 
 // FencedError says that the broker does not take more from a transaction of this sink.
 type FencedError struct {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,6 +21,12 @@ import (
 // the first.
 func keepingKafka(t *testing.T) *broker {
 	t.Helper()
+	return refusingKafka(t, &atomic.Bool{})
+}
+
+// refusingKafka keeps timeouts as Kafka does, and while it refuses does not let commits be counted.
+func refusingKafka(t *testing.T, refuses *atomic.Bool) *broker {
+	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))
 	must(t, err)
 	t.Cleanup(c.Close)
@@ -30,6 +37,9 @@ func keepingKafka(t *testing.T) *broker {
 		mu.Lock()
 		defer mu.Unlock()
 		if id := r.(*kmsg.InitProducerIDRequest).TransactionalID; id != nil {
+			if refuses.Load() && strings.Contains(*id, "/commits/") {
+				return refusal(r, kerr.TransactionalIDAuthorizationFailed.Code), nil, true
+			}
 			timeouts[*id] = r.(*kmsg.InitProducerIDRequest).TransactionTimeoutMillis
 		}
 		return nil, nil, false
@@ -40,6 +50,9 @@ func keepingKafka(t *testing.T) *broker {
 		defer mu.Unlock()
 		s := kmsg.NewDescribeTransactionsResponseTransactionState()
 		s.TransactionalID, s.State = r.(*kmsg.DescribeTransactionsRequest).TransactionalIDs[0], "Empty"
+		if refuses.Load() {
+			s.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		}
 		if s.TimeoutMillis = timeouts[s.TransactionalID]; !strings.Contains(s.TransactionalID, "/commits/") || s.TimeoutMillis == 0 {
 			return nil, nil, false
 		}
@@ -254,7 +267,16 @@ func TestCommitsAreCountedBeyondWhatBrokersKeep(t *testing.T) {
 		wantOvertaken(t, topic, newSink(t, o).Open(at(n-1)))
 		wantOvertaken(t, topic, newSink(t, o).Open(at(n-20_000)))
 	}
-	must(t, newSink(t, o).Open(at(150_900)))                 // of which the brokers have forgotten some, as when they crash
+	for _, behind := range []int{900, 1100, 24_000} { // of which the brokers have forgotten some, as when they crash, or come from elsewhere
+		said := &bytes.Buffer{}
+		warned := o
+		warned.Logger = slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		must(t, newSink(t, warned).Open(at(150_002+behind)))
+		if says := strings.Contains(said.String(), fmt.Sprintf("behind=%d", behind)); says != (behind > 1000) {
+			t.Errorf("behind by %d, it is said %q", behind, said)
+		}
+	}
+	wantOvertaken(t, topic, newSink(t, o).Open(at(150_002-24_000)))
 	for _, another := range []string{"-other", "/commits"} { // prefix, whose numbers say nothing here
 		must(t, newSink(t, o).Open(bytes.ReplaceAll(at(7), []byte(topic), []byte(topic+another))))
 	}
@@ -328,4 +350,51 @@ func TestCommitsThatCannotBeCounted(t *testing.T) {
 		}
 		wantSettled(t, b, topic, want...)
 	}
+}
+
+// TestCommitsAreCountedAgain: what a run hands over that is not allowed to count is not taken for older than what was counted
+// before, once it is allowed again.
+func TestCommitsAreCountedAgain(t *testing.T) {
+	var refuses atomic.Bool
+	b := refusingKafka(t, &refuses)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	s := openSink(t, o, nil)
+	want := numbered("v", 12)
+	for i, v := range want {
+		refuses.Store(i%4 >= 2)
+		again(t, s, v)
+		s = restarted(t, s, o, idle(t, s, topic), 1)
+		newest := idle(t, s, topic) // and it is killed before it has results
+		refuses.Store(i%4 == 2)
+		s = restarted(t, s, o, newest, 2)
+	}
+	stale := idle(t, s, topic)
+	again(t, s, "later")
+	must(t, s.Close())
+	wantOvertaken(t, topic, newSink(t, o).Open(stale))
+	wantSettled(t, b, topic, append(want, "later")...)
+}
+
+// TestAnOpenTransactionIsCommitted: also if others are said to have followed it, as by a number that is not the job's own. But
+// not what is open under its id if that may be a later one.
+func TestAnOpenTransactionIsCommitted(t *testing.T) {
+	b := keepingKafka(t)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	s := openSink(t, o, nil)
+	must(t, s.Write(records([]string{"a"})))
+	handover := handOver(t, s)
+	must(t, s.Close())
+	request := kmsg.NewPtrInitProducerIDRequest()
+	request.TransactionalID, request.TransactionTimeoutMillis = kmsg.StringPtr(topic+"/commits/0"), 3001
+	_, err := request.RequestWith(t.Context(), b.client(t))
+	must(t, err)
+	wantOvertaken(t, topic, newSink(t, o).Recover(handover))
+	o.GoesBack = true
+	must(t, newSink(t, o).Recover(bytes.Replace(handover, []byte(" 2 1 "+topic), []byte(" 1 1 "+topic), 1)))
+	wantCommitted(t, b, topic)
+	s = openSink(t, o, handover)
+	again(t, s, "b")
+	wantSettled(t, b, topic, "a", "b")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,8 +36,9 @@ import (
 // bound timeouts, so it is the number modulo commitsKept.
 const (
 	commitsKept = 50_000
-	// commitsBehind is how many the brokers may be behind: one, and more when a request of a
-	// run that has ended comes late, or when they crashed and lost the newest of what they knew.
+	// commitsBehind is how many the brokers may be behind without a word: one, and more when a
+	// request of a run that has ended comes late, or when they crashed and lost the newest of
+	// what they knew. A cluster that was copied, or set back, may be behind by any number.
 	commitsBehind = 1000
 	// keptEnough are the numbers of a run of which it is looked at whether they are kept.
 	keptEnough = 2
@@ -46,6 +48,13 @@ const (
 // transaction.
 func (s *Sink) counter() string {
 	return fmt.Sprintf("%s/commits/%d", s.options.TransactionalIDPrefix, s.options.Task)
+}
+
+// countsFor says whether an id is a counter of a prefix, of any task.
+func countsFor(id, prefix string) bool {
+	task, under := strings.CutPrefix(id, prefix+"/commits/")
+	_, err := strconv.Atoi(task)
+	return under && err == nil
 }
 
 // decode reads a hand-over. One that counts for another prefix, or for another task, has no
@@ -100,7 +109,11 @@ func (s *Sink) beyond(ctx context.Context, h handedOver) (commits int64, known b
 		return 0, false, s.uncountable(err)
 	}
 	commits = (int64(d.TimeoutMillis) - 1 + commitsKept - max(h.commits, 0)%commitsKept) % commitsKept
-	if commits >= commitsKept-commitsBehind {
+	if commits > commitsKept/2 && h.commits != uncounted {
+		if behind := commitsKept - commits; behind > commitsBehind {
+			s.log.Warn("the brokers know of fewer commits than the checkpoint counts: this may be another cluster than the one that it was taken with, or an older state of it",
+				"topic", s.options.Topic, "transactional_id", s.counter(), "behind", behind)
+		}
 		commits = 0
 	}
 	if commits > 0 && h.commits != uncounted && !s.options.GoesBack {
@@ -118,7 +131,9 @@ func (s *Sink) checkOvertaken(ctx context.Context, h handedOver) error {
 	case known && s.options.Begins:
 		return &UsedError{Topic: s.options.Topic, Prefix: s.options.TransactionalIDPrefix}
 	}
-	s.commits = max(h.commits, 0) + beyond
+	if s.commits != uncounted { // a number that leaves out what the brokers have would be taken for an older one's
+		s.commits = max(h.commits, 0) + beyond
+	}
 	for _, p := range h.list {
 		if !strings.HasPrefix(p.id, s.options.TransactionalIDPrefix+"/") || s.options.GoesBack {
 			continue
@@ -157,27 +172,65 @@ func (t *transactions) overtaken(ctx context.Context, p pending) (now int16, so 
 	if err != nil || !known || d.State != "CompleteCommit" && d.State != "PrepareCommit" {
 		return 0, false, err
 	}
-	own := p.epoch
-	if max(p.version, t.version) >= versionTV2 {
-		own++
-	}
 	if d.ProducerID != p.producer {
 		return d.ProducerEpoch, p.epoch < epochsNearTheirEnd, nil
 	}
-	return d.ProducerEpoch, d.ProducerEpoch > own, nil
+	return d.ProducerEpoch, d.ProducerEpoch > p.ended(max(p.version, t.version)), nil
+}
+
+// ended is the epoch that a transaction leaves behind if it is ended with a transaction
+// version.
+func (p *pending) ended(version int16) int16 {
+	if version >= versionTV2 {
+		return p.epoch + 1
+	}
+	return p.epoch
+}
+
+// committed says whether a transaction has been committed that cannot be: when the cluster's
+// transaction.version was changed since, brokers do not know the commit again that is made
+// once more.
+func (t *transactions) committed(ctx context.Context, p pending) (h holder, so bool, err error) {
+	d, known, err := t.describe(ctx, p.id)
+	if err != nil || !known || d.ProducerID != p.producer || d.State != "CompleteCommit" && d.State != "PrepareCommit" {
+		return nobody, false, err
+	}
+	so = p.ended(p.version) <= d.ProducerEpoch && d.ProducerEpoch <= p.ended(max(p.version, t.version))
+	return holder{d.ProducerID, d.ProducerEpoch}, so, nil
 }
 
 // epochsNearTheirEnd: from here on the end of a transaction may bring another producer.
 const epochsNearTheirEnd = math.MaxInt16 - 2
 
+// isOpen says whether a transaction is still to be ended. What is open under its id may be a
+// later one of the same epoch, but not from transaction version 2 on.
+func (t *transactions) isOpen(ctx context.Context, p pending) (bool, error) {
+	d, known, err := t.describe(ctx, p.id)
+	same := known && holder{d.ProducerID, d.ProducerEpoch} == holder{p.producer, p.epoch}
+	return same && p.version >= versionTV2 && d.State == "Ongoing", err
+}
+
 // recommit commits a transaction that a hand-over counts. One whose id was used again, or
-// that had commits after it, has been: it rests until then (R).
+// that had commits after it, has been: it rests until then (R). If it is open all the same,
+// those were another's.
 func (s *Sink) recommit(p pending, later bool) error {
-	if !later {
+	open := false
+	if later {
+		var err error
+		if open, err = s.control.isOpen(s.ctx, p); err != nil {
+			return err
+		}
+	}
+	if !later || open {
 		_, err := s.control.commit(s.ctx, p)
 		var lost *LostError
-		if !errors.As(err, &lost) {
+		switch {
+		case !errors.As(err, &lost):
 			return err
+		case lost.forgotten() && s.options.GoesBack:
+			s.log.Warn("the brokers do not know a transaction of the checkpoint, and the run goes on as if it had been committed: its records are lost if it was not",
+				"topic", s.options.Topic, "transaction", p.id, "records", p.records)
+			return nil
 		}
 		now, so, told := s.control.overtaken(s.ctx, p)
 		if told != nil || !so {

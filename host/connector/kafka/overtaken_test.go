@@ -3,9 +3,13 @@ package kafka_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
 	"github.com/wasmstream/wasmstream/host/internal/servers"
@@ -104,4 +108,59 @@ func TestTheNewestCheckpointIsNotOvertaken(t *testing.T) {
 			wantSettled(t, b, topic, want...)
 		}
 	})
+}
+
+// TestTheTransactionVersionWasChanged: brokers of another transaction.version than the one that a transaction was committed
+// with refuse the commit that a crash has made again, and tell that it was made.
+func TestTheTransactionVersionWasChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		version int // that it was written with
+		answer  *kerr.Error
+		state   string
+		epochs  int16 // that the id has had since
+		is      bool  // committed
+	}{
+		"1 to 2":           {1, kerr.InvalidTxnState, "CompleteCommit", 0, true},
+		"1 to 2, still":    {1, kerr.InvalidTxnState, "PrepareCommit", 0, true},
+		"2 to 1":           {2, kerr.ProducerFenced, "CompleteCommit", 1, true},
+		"given up":         {1, kerr.InvalidTxnState, "CompleteAbort", 0, false},
+		"given up, 2 to 1": {2, kerr.ProducerFenced, "CompleteAbort", 1, false},
+		"used again":       {2, kerr.ProducerFenced, "CompleteCommit", 2, false},
+		"the one before":   {2, kerr.InvalidTxnState, "CompleteCommit", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, b := fakeOf(t, 1, 1)
+			o := b.exactly("t")
+			s := openSink(t, o, nil)
+			must(t, s.Write(records([]string{"a"})))
+			handover := handOver(t, s)
+			must(t, s.Close())
+			var producer int64
+			var epoch, version int16
+			line := strings.Split(string(handover), "\n")[2]
+			if _, err := fmt.Sscan(line, &producer, &epoch, &version); err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.Replace(string(handover), line, strings.Replace(line, fmt.Sprintf(" %d %d ", epoch, version), fmt.Sprintf(" %d %d ", epoch, c.version), 1), 1)
+			cluster.ControlKey(kmsg.EndTxn.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				cluster.KeepControl()
+				return refusal(r, c.answer.Code), nil, true
+			})
+			cluster.ControlKey(kmsg.DescribeTransactions.Int16(), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				cluster.KeepControl()
+				state := kmsg.NewDescribeTransactionsResponseTransactionState()
+				state.TransactionalID = r.(*kmsg.DescribeTransactionsRequest).TransactionalIDs[0]
+				if state.TransactionalID != "t/0/0" {
+					return nil, nil, false
+				}
+				state.ProducerID, state.ProducerEpoch, state.State = producer, epoch+c.epochs, c.state
+				response := r.ResponseKind().(*kmsg.DescribeTransactionsResponse)
+				response.TransactionStates = append(response.TransactionStates, state)
+				return response, nil, true
+			})
+			if err := newSink(t, o).Recover([]byte(changed)); (err == nil) != c.is {
+				t.Errorf("%v; committed: %v", err, c.is)
+			}
+		})
+	}
 }

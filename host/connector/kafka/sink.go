@@ -252,7 +252,7 @@ func (s *Sink) checkTimeout(ctx context.Context) error {
 			o.TransactionTimeout = min(o.TransactionTimeout, longest)
 		}
 	case longest > 0 && o.TransactionTimeout > longest:
-		return setting("transaction-timeout is %v, and the brokers allow %v (transaction.max.timeout.ms)", o.TransactionTimeout, longest)
+		return setting("transaction-timeout is %v, and the brokers allow %v (transaction.max.timeout.ms): set it to that or less; a job that does not set it asks for %v", o.TransactionTimeout, longest, defaultTransactionTimeout)
 	}
 	var p problems
 	o.checkTimeout(&p)
@@ -586,9 +586,14 @@ func (s *Sink) giveUp(ctx context.Context, p pending) error {
 }
 
 // PrefixUsed says whether the cluster knows transactions of this sink's prefix, of
-// any task and in any state. Brokers forget an id that was not used for
+// any task and in any state. Another job's prefix may begin with this one and a slash.
+// Brokers forget an id that was not used for
 // transactional.id.expiration.ms, which is 7 days unless it was set.
 func (s *Sink) PrefixUsed(ctx context.Context) (bool, error) {
-	ids, err := s.control.list(ctx, s.options.TransactionalIDPrefix)
-	return len(ids) > 0, err
+	prefix := s.options.TransactionalIDPrefix
+	ids, err := s.control.list(ctx, prefix)
+	return slices.ContainsFunc(ids, func(id string) bool {
+		_, written := taskOf(id, prefix)
+		return written || countsFor(id, prefix)
+	}), err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/wasmstream/wasmstream/host/connector"
 	"github.com/wasmstream/wasmstream/host/connector/kafka"
@@ -371,8 +374,10 @@ func TestATransactionExpiredWhileTheJobWasDown(t *testing.T) {
 		s = newSink(t, o)
 		err := s.Recover(handover)
 		wantLost(t, err, 2)
-		if !strings.Contains(err.Error(), "longer than its transaction timeout") {
-			t.Error(err)
+		for _, says := range []string{"longer than its transaction timeout", "--restore of the checkpoint before", "--lineage NAME"} {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%v; it does not say %q", err, says)
+			}
 		}
 	})
 }
@@ -393,14 +398,38 @@ func TestATransactionExpiredBeforeItsCheckpoint(t *testing.T) {
 	}
 }
 
+// TestAnUnknownTransactionIsLost: or it was committed, and forgotten days later. The error says how to go on in either case,
+// and --restore of the checkpoint does, however often. The last id is known, as the one of another producer.
 func TestAnUnknownTransactionIsLost(t *testing.T) {
-	b := realKafka(t)
-	topic := b.topic(t, 1)
-	s := openSink(t, b.exactly(topic), nil)
-	must(t, s.Write(records([]string{"a"})))
-	handover := bytes.ReplaceAll(handOver(t, s), []byte(topic+"/0/0"), []byte(topic+"/0/77"))
-	other := newSink(t, b.exactly(topic))
-	wantLost(t, other.Recover(handover), 1)
+	anyKafka(t, func(t *testing.T, b *broker) {
+		topic := b.topic(t, 1)
+		s := openSink(t, b.exactly(topic), nil)
+		must(t, s.Write(records([]string{"a"})))
+		handover := handOver(t, s)
+		must(t, s.Commit())
+		must(t, s.Close())
+		for _, id := range []string{"/0/77", "/0/2"} {
+			forgotten := regexp.MustCompile(`\n\d+ (\d+ \d+ 1 \S+)/0/0\n`).ReplaceAll(handover, []byte("\n1234567 ${1}"+id+"\n"))
+			err := newSink(t, b.exactly(topic)).Recover(forgotten)
+			wantLost(t, err, 1)
+			for _, says := range []string{"may be lost", topic + id, "--restore of this checkpoint goes on behind them", "--restore of the checkpoint before puts them out again", "--lineage NAME"} {
+				if !strings.Contains(err.Error(), says) {
+					t.Errorf("%v; it does not say %q", err, says)
+				}
+			}
+			meant, said := b.exactly(topic), &bytes.Buffer{}
+			meant.GoesBack, meant.Logger = true, slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			s := openSink(t, meant, forgotten)
+			if !strings.Contains(said.String(), "as if it had been committed") || !strings.Contains(said.String(), "records=1") {
+				t.Errorf("it is said %q", said)
+			}
+			if id == "/0/2" {
+				again(t, s, "b")
+			}
+			must(t, s.Close())
+		}
+		wantSettled(t, b, topic, "a", "b")
+	})
 }
 
 func TestADamagedHandover(t *testing.T) {
@@ -463,6 +492,47 @@ func TestFewerTasksThanBefore(t *testing.T) {
 	must(t, s.Open(nil))
 	again(t, s, "b")
 	wantSettled(t, b, topic, "handed over by 0", "handed over by 1", "handed over by 2", "b")
+}
+
+// TestTheLongestTransaction: a timeout that brokers do not allow is refused with what to set, whoever chose it; without one
+// it is what they allow.
+func TestTheLongestTransaction(t *testing.T) {
+	b := fakeKafka(t, kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": "20000"}))
+	o := b.exactly(b.topic(t, 1))
+	must(t, newSink(t, o).Open(nil))
+	o.TransactionTimeout = 15 * time.Minute
+	err := newSink(t, o).Open(nil)
+	var refused *kafka.SettingError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "the brokers allow 20s (transaction.max.timeout.ms): set it to that or less; a job that does not set it asks for 15m0s") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPrefixUsedByNamesakes: another job's prefix may begin with the whole of this one.
+func TestPrefixUsedByNamesakes(t *testing.T) {
+	b := keepingKafka(t)
+	topic := b.topic(t, 1)
+	o := b.exactly(topic)
+	take := func(id string) (used bool) {
+		request := kmsg.NewPtrInitProducerIDRequest()
+		request.TransactionalID, request.TransactionTimeoutMillis = &id, 1000
+		_, err := request.RequestWith(t.Context(), b.client(t))
+		must(t, err)
+		used, err = newSink(t, o).PrefixUsed(t.Context())
+		must(t, err)
+		return used
+	}
+	for _, other := range []string{"/clicks/0/0", "/clicks/commits/0", "/commits/0/0", "/commits/commits/0", "/0/0/0", "/0/commits/0", "/0/x", "0/0/0"} {
+		if take(topic + other) {
+			t.Fatalf("%s is used by PREFIX%s", topic, other)
+		}
+	}
+	for _, own := range []string{"/7/12", "/commits/3"} {
+		o.TransactionalIDPrefix += "-next"
+		if !take(o.TransactionalIDPrefix + own) {
+			t.Errorf("%s is not used by PREFIX%s", topic, own)
+		}
+	}
 }
 
 func TestPrefixUsed(t *testing.T) {

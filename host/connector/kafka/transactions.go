@@ -148,6 +148,9 @@ func (t *transactions) end(ctx context.Context, p pending, commit bool) (holder,
 func (t *transactions) commit(ctx context.Context, p pending) (holder, error) {
 	h, err := t.end(ctx, p, true)
 	if reason := lostBecause(err); reason != "" {
+		if now, so, told := t.committed(ctx, p); told == nil && so {
+			return now, nil
+		}
 		return h, &LostError{ID: p.id, Epoch: p.epoch, Records: p.records, Reason: reason, Err: err}
 	}
 	return h, err
@@ -162,7 +165,7 @@ func lostBecause(err error) string {
 	case errors.Is(err, kerr.ProducerFenced), errors.Is(err, kerr.InvalidProducerEpoch):
 		return "its id was taken over and the transaction given up, by a second copy of the job, by another job with the same transactional-id-prefix, or by the broker because it was open for longer than its transaction timeout"
 	case errors.Is(err, kerr.InvalidProducerIDMapping):
-		return "the brokers do not know it: this may be another cluster than the one it was written to, or they forgot the id (transactional.id.expiration.ms)"
+		return "the brokers do not know it"
 	}
 	return ""
 }
