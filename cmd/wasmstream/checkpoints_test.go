@@ -231,7 +231,7 @@ func TestARefusedRestoreLeavesNothing(t *testing.T) {
 // the last one commits all.
 func killedWithDelta(t *testing.T) (folder, delta string) {
 	t.Helper()
-	for i := range 200 {
+	for i := range 1000 {
 		if folder == "" || !runKilled(t, folder, fmt.Sprintf("note-after:%d", 1+i%3)) {
 			folder = keptJob(t, "") // the one before was through before it had any
 			continue
@@ -251,7 +251,7 @@ func killedWithDelta(t *testing.T) (folder, delta string) {
 			return folder, deltas[0]
 		}
 	}
-	t.Fatal("no newest checkpoint of 200 had changes")
+	t.Fatal("no newest checkpoint of 1000 had changes")
 	return "", ""
 }
 
