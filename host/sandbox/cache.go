@@ -17,7 +17,8 @@ import (
 //
 //	CacheDir/<digest>/seal                       one line per entry: digest, path
 //	CacheDir/<digest>/poisoned                   why it is not compiled again, or not yet; see mark
-//	CacheDir/<digest>/wazero-<version>-…/<key>   entries, written by the engine
+//	CacheDir/<digest>/wazero-<version>-…/<key>   entries, written by the engine: compiled code
+//	CacheDir/<digest>/rewritten/<version>        entries: what was compiled (see rewrite.go)
 //
 // The engine checks the code in an entry but not the lengths and offsets beside
 // it, so that a broken file could make it allocate or jump at will. The seal
@@ -47,8 +48,13 @@ func passingCache() (dir string, remove func()) {
 	return dir, func() { _ = os.RemoveAll(dir) } // what is left is small, and the system's to clear away
 }
 
-// entry is one file of the engine in a module's directory.
+// entry is one file in a module's directory.
 type entry struct{ digest, path string }
+
+// holdCode tells whether compiled code is among the entries: then the module was found valid.
+func holdCode(entries []entry) bool {
+	return slices.ContainsFunc(entries, func(e entry) bool { return filepath.Dir(e.path) != rewrittenDir })
+}
 
 // line is an entry as the seal holds it.
 func (e entry) line() string { return e.digest + " " + e.path }
@@ -77,6 +83,47 @@ func dropUnsealed(dir string) ([]entry, error) {
 	return kept, nil
 }
 
+// rewrittenDir holds, in a module's directory of the cache, what runs in its place.
+const rewrittenDir = "rewritten"
+
+// rewrittenPath is the entry of the cache with what runs in a module's place.
+func (m *Module) rewrittenPath() string {
+	path := filepath.Join(rewrittenDir, rewritingVersion())
+	if m.options.unmetered {
+		path += "-unmetered"
+	}
+	return path
+}
+
+func isAmong(entries []entry, path string) bool {
+	return slices.ContainsFunc(entries, func(e entry) bool { return e.path == path })
+}
+
+// rewritten returns what runs in place of a module, from the cache if it is there.
+func (m *Module) rewritten(dir string, sealed []entry, wasm []byte) ([]byte, error) {
+	path := m.rewrittenPath()
+	if isAmong(sealed, path) {
+		if kept, err := os.ReadFile(filepath.Join(dir, path)); err == nil {
+			return kept, nil
+		}
+	}
+	return m.rewrite(wasm)
+}
+
+// keep leaves in the cache what runs in place of a module, unless it is there, and seals
+// that and what the engine has written.
+func (m *Module) keep(dir string, sealed []entry, rewritten []byte) error {
+	path := m.rewrittenPath()
+	if isAmong(sealed, path) {
+		return seal(dir, sealed)
+	}
+	err := os.MkdirAll(filepath.Join(dir, rewrittenDir), 0o700)
+	if err == nil {
+		err = replaceFile(dir, path, rewritten)
+	}
+	return errors.Join(err, seal(dir, sealed))
+}
+
 // seal writes the digests of the entries there are, if any is new. Those known
 // are not read again. Two processes may do so at once: the file is replaced whole,
 // and a line that is missing or wrong costs a compilation only.
@@ -89,13 +136,18 @@ func seal(dir string, known []entry) error {
 	for _, e := range found {
 		content.WriteString(e.line() + "\n")
 	}
-	file, err := os.CreateTemp(dir, sealFile+".*.tmp")
+	return replaceFile(dir, sealFile, []byte(content.String()))
+}
+
+// replaceFile writes a file of a module's directory whole.
+func replaceFile(dir, path string, content []byte) error {
+	file, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteString(content.String())
+	_, err = file.Write(content)
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(dir, sealFile))
+		err = os.Rename(file.Name(), filepath.Join(dir, path))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))

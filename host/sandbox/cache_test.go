@@ -85,8 +85,8 @@ func TestCacheServesManyEngines(t *testing.T) {
 			}
 		}
 	}
-	if files := cacheFiles(t, dir); len(files) != 4 {
-		t.Errorf("two entries and two seals are %d files: %v", len(files), files)
+	if files := cacheFiles(t, dir); len(files) != 6 {
+		t.Errorf("two modules, rewritten, compiled and sealed, are %d files: %v", len(files), files)
 	}
 	small := t.TempDir()
 	load(t, Options{CacheDir: small}, other)
@@ -118,17 +118,20 @@ func loadCached(t *testing.T, dir string) (logged []string) {
 	return logged
 }
 
-// cacheEntry returns the engine's file and the seal of the only module in a cache.
-func cacheEntry(t *testing.T, dir string) (entry, seal string) {
+// cacheEntry returns the engine's file, what was compiled, and the seal of the only module in a cache.
+func cacheEntry(t *testing.T, dir string) (compiled, rewritten, seal string) {
 	t.Helper()
 	for _, f := range cacheFiles(t, dir) {
-		if filepath.Base(f) == sealFile {
+		switch {
+		case filepath.Base(f) == sealFile:
 			seal = f
-		} else {
-			entry = f
+		case filepath.Base(filepath.Dir(f)) == rewrittenDir:
+			rewritten = f
+		default:
+			compiled = f
 		}
 	}
-	return entry, seal
+	return compiled, rewritten, seal
 }
 
 // A broken cache is compiled again and heals: no damage reaches the engine, which
@@ -138,26 +141,69 @@ func TestBrokenCacheHeals(t *testing.T) {
 		"empty":                func([]byte) []byte { return nil },
 		"half":                 func(c []byte) []byte { return c[:len(c)/2] },
 		"a bit of code":        func(c []byte) []byte { c[len(c)/2] ^= 1; return c },
-		"a count of functions": func(c []byte) []byte { copy(c[bytes.IndexByte(c, 'v'):], "\xff\xff\xff\xff\xff\xff\xff\xff"); return c },
+		"a count of functions": func(c []byte) []byte { copy(c[max(0, bytes.IndexByte(c, 'v')):], "\xff\xff\xff\xff\xff\xff\xff\xff"); return c },
 		"offsets":              func(c []byte) []byte { copy(c[32:], bytes.Repeat([]byte{0xff}, 16)); return c },
 		"longer":               func(c []byte) []byte { return append(c, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			loadCached(t, dir)
-			path, _ := cacheEntry(t, dir)
-			good, err := os.ReadFile(path)
-			if err != nil {
+			compiled, rewritten, _ := cacheEntry(t, dir)
+			for _, path := range []string{compiled, rewritten} {
+				good, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, damage(bytes.Clone(good)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if logged := loadCached(t, dir); len(logged) != 0 {
+					t.Errorf("logged %q", logged)
+				}
+				if healed, err := os.ReadFile(path); err != nil || !bytes.Equal(healed, good) {
+					t.Errorf("%s has not healed: %v", path, err)
+				}
+			}
+		})
+	}
+}
+
+// otherRewritten is a module as the cache could hold it in the place of another: it answers in its own way.
+func otherRewritten(t *testing.T) []byte {
+	dir := t.TempDir()
+	load(t, Options{CacheBytesMin: 1, CacheDir: dir}, guestThat(nil, effectsAt(effectsPointer, 80), abi.ImportLog, abi.ImportFail, "fd_write", "clock_time_get").bytes())
+	_, rewritten, _ := cacheEntry(t, dir)
+	content, err := os.ReadFile(rewritten)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// What runs is what the cache holds, if this version wrote it: a module is not rewritten again. Another is put in its
+// place here, so that it shows.
+func TestRewrittenIsTakenFromTheCache(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string // that wrote it
+		answer  int    // of the guest
+	}{
+		"this version":    {rewritingVersion(), 80},
+		"another version": {strings.Repeat("0", 64), 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			loadCached(t, dir)
+			_, rewritten, sealPath := cacheEntry(t, dir)
+			planted := filepath.Join(filepath.Dir(rewritten), c.version)
+			err := errors.Join(os.Remove(rewritten), os.WriteFile(planted, otherRewritten(t), 0o600), os.Remove(sealPath))
+			if err = errors.Join(err, seal(filepath.Dir(sealPath), nil)); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, damage(bytes.Clone(good)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if logged := loadCached(t, dir); len(logged) != 0 {
-				t.Errorf("logged %q", logged)
-			}
-			if healed, err := os.ReadFile(path); err != nil || !bytes.Equal(healed, good) {
-				t.Errorf("the entry has not healed: %v", err)
+			for range 2 {
+				g := instantiate(t, load(t, Options{CacheBytesMin: 1, CacheDir: dir, Log: func(_ int, message string) { t.Error(message) }}, indirect()))
+				if effects, err := g.run(0); err != nil || len(effects) != c.answer {
+					t.Errorf("it answers %d bytes, not %d: %v", len(effects), c.answer, err)
+				}
 			}
 		})
 	}
@@ -166,7 +212,7 @@ func TestBrokenCacheHeals(t *testing.T) {
 func TestBrokenSealCostsACompilation(t *testing.T) {
 	dir := t.TempDir()
 	loadCached(t, dir)
-	entry, seal := cacheEntry(t, dir)
+	entry, _, seal := cacheEntry(t, dir)
 	if err := os.WriteFile(seal, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +239,7 @@ func TestUnusableCache(t *testing.T) {
 	}
 	dir := t.TempDir()
 	loadCached(t, dir)
-	entry, seal := cacheEntry(t, dir)
+	entry, _, seal := cacheEntry(t, dir)
 	if err := errors.Join(os.Remove(seal), os.Mkdir(seal, 0o700)); err != nil {
 		t.Fatal(err)
 	}

@@ -105,20 +105,21 @@ func (o *Options) childJob(cost work) ChildJob {
 
 // compileApart has a Child compile a module that is not in the cache, so that what
 // its compilation does to a process it does not do to this one. One that killed its
-// process is remembered in the cache, and refused from then on; see mark.
-func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
+// process is remembered in the cache, and refused from then on; see mark. It returns the
+// cache's entries if the code is there.
+func (m *Module) compileApart(ctx context.Context, wasm []byte) ([]entry, error) {
 	if m.options.Child == nil || m.isQuick(wasm) {
-		return nil
+		return nil, nil
 	}
 	dir := cacheEntryDir(m.options.CacheDir, m.digest)
 	var known mark
 	if m.options.CacheDir != "" {
 		known = readMark(dir)
 		if known.reason != "" && !known.isOver(m.options.Now) {
-			return m.poison(known.text())
+			return nil, m.poison(known.text())
 		}
-		if sealed, err := dropUnsealed(dir); err == nil && len(sealed) > 0 {
-			return nil
+		if sealed, err := dropUnsealed(dir); err == nil && holdCode(sealed) {
+			return sealed, nil
 		}
 	}
 	job := m.options.childJob(m.cost)
@@ -129,16 +130,16 @@ func (m *Module) compileApart(ctx context.Context, wasm []byte) error {
 	switch {
 	case err == nil:
 		if known.reason != "" {
-			return known.forget()
+			return nil, known.forget()
 		}
-		return nil
+		return nil, nil
 	case errors.As(err, &refused):
 		refused.Module = m.name
-		return refused
+		return nil, refused
 	case errors.As(err, &died):
-		return m.died(dir, died, known.slow)
+		return nil, m.died(dir, died, known.slow)
 	}
-	return fmt.Errorf("module %q could not be compiled in a process of its own: %w", m.name, err)
+	return nil, fmt.Errorf("module %q could not be compiled in a process of its own: %w", m.name, err)
 }
 
 // died remembers that the module killed a process; its time was up so often before.

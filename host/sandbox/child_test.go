@@ -41,6 +41,19 @@ func TestChildCompilesWhatIsNotCached(t *testing.T) {
 	if calls != 1 {
 		t.Error("a module that compiles in no time got a process")
 	}
+	// Code that is damaged is compiled apart again, though what it was made of is sound.
+	dir, calls = t.TempDir(), 0
+	options.CacheDir = dir
+	for range 2 {
+		load(t, options, bigModule())
+		compiled, _, _ := cacheEntry(t, dir)
+		if err := os.Truncate(compiled, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d processes compiled it, and again when it was damaged", calls)
+	}
 }
 
 // Without a cache the process leaves the code in a folder of its own, which is gone when it

@@ -13,8 +13,6 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmstream/wasmstream/abi"
-	"github.com/wasmstream/wasmstream/host/sandbox/meter"
-	"github.com/wasmstream/wasmstream/host/sandbox/refine"
 )
 
 // features are the parts of Wasm that a module may use. Reference types stay off,
@@ -93,10 +91,11 @@ func (m *Module) take(ctx context.Context, wasm []byte) error {
 		defer func() { m.options = kept }()
 		m.options.CacheDir, m.options.CacheBytesMin = dir, 1
 	}
-	if err := m.compileApart(ctx, wasm); err != nil {
+	sealed, err := m.compileApart(ctx, wasm)
+	if err != nil {
 		return err
 	}
-	return m.compile(wasm)
+	return m.compile(wasm, sealed)
 }
 
 // Close closes all modules. Instances go on until they are closed.
@@ -116,10 +115,11 @@ func (e *Engine) Close() error {
 }
 
 // compile validates a module, puts meters into it, and fills in the engine's part of
-// it, with the cache on disk if that works and without it if not.
-func (m *Module) compile(wasm []byte) error {
+// it, with the cache on disk if that works and without it if not. Sealed are the cache's
+// entries if they were looked at.
+func (m *Module) compile(wasm []byte, sealed []entry) error {
 	if m.options.CacheDir != "" && len(wasm) >= m.options.CacheBytesMin {
-		err := m.compileCached(wasm)
+		err := m.compileCached(wasm, sealed)
 		if err == nil {
 			return nil
 		}
@@ -138,44 +138,30 @@ func (m *Module) compileAnew(wasm []byte) error {
 	if err := m.validate(wasm); err != nil {
 		return err
 	}
-	metered, err := m.metered(wasm)
+	rewritten, err := m.rewrite(wasm)
 	if err != nil {
 		return err
 	}
-	return m.compileWith(metered, nil)
-}
-
-// metered is what runs in place of a module (see packages refine and meter).
-func (m *Module) metered(wasm []byte) ([]byte, error) {
-	refined, err := refine.Rewrite(wasm)
-	if err != nil {
-		return nil, m.invalid(err)
-	}
-	if m.options.unmetered {
-		return refined, nil
-	}
-	metered, err := meter.Rewrite(refined)
-	if err != nil {
-		return nil, m.invalid(err)
-	}
-	return metered, nil
+	return m.compileWith(rewritten, nil)
 }
 
 // compileCached opens the module's part of the cache, compiles with it, and seals
 // what that has written. What is there was written after the module had been found
 // valid.
-func (m *Module) compileCached(wasm []byte) error {
+func (m *Module) compileCached(wasm []byte, sealed []entry) error {
 	dir := cacheEntryDir(m.options.CacheDir, m.digest)
-	sealed, err := dropUnsealed(dir)
-	if err != nil {
-		return err
-	}
 	if len(sealed) == 0 {
+		var err error
+		if sealed, err = dropUnsealed(dir); err != nil {
+			return err
+		}
+	}
+	if !holdCode(sealed) {
 		if err := m.validate(wasm); err != nil {
 			return err
 		}
 	}
-	metered, err := m.metered(wasm)
+	rewritten, err := m.rewritten(dir, sealed, wasm)
 	if err != nil {
 		return err
 	}
@@ -183,10 +169,10 @@ func (m *Module) compileCached(wasm []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := m.compileWith(metered, cache); err != nil {
+	if err := m.compileWith(rewritten, cache); err != nil {
 		return errors.Join(err, cache.Close(context.Background()))
 	}
-	if err := seal(dir, sealed); err != nil {
+	if err := m.keep(dir, sealed, rewritten); err != nil {
 		m.options.Log(abi.LogWarn, fmt.Sprintf("the compiled code of module %q could not be kept in %s: %v", m.name, m.options.CacheDir, err))
 	}
 	return nil

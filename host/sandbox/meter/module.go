@@ -14,9 +14,6 @@ const (
 	Depth    = Reserved + "depth"
 )
 
-// Version changes whenever the same module is rewritten to something else.
-const Version = 2
-
 // Sections of the binary format that are looked into.
 const (
 	sectionType     = 1
