@@ -202,6 +202,8 @@ func (g *shaped) apart() {
 			g.emit(i32(1))
 			g.emit(opDrop)
 			g.emit(opLocalGet, uleb(uint64(local)))
+		case 2: // below more than is looked at
+			g.emit(bytes.Repeat(i32(1), 65), bytes.Repeat([]byte{opDrop}, 65))
 		}
 	}
 	if !isFirst {

@@ -69,6 +69,17 @@ func (k *known) pop() (o operand) {
 	return o
 }
 
+// below returns the value that has n others above it.
+func (k *known) below(n int) (o operand) {
+	switch at := len(k.operands) - 1 - n; {
+	case at >= 0:
+		o = k.operands[at]
+	case at+k.lost >= 0:
+		o.kind = isAnd // who knows
+	}
+	return o
+}
+
 // leave is where the operands are left for others; locals stay what they are.
 func (k *known) leave() { k.operands, k.lost = k.operands[:0], 0 }
 

@@ -194,13 +194,10 @@ func (f *function) goOn(i *opcode.Instruction, r *opcode.Reader) bool {
 // there had been a borrow where it is the second and numbers have no sign (wazero 1.12). A sum is no operand that it knows.
 func (f *function) apart(i *opcode.Instruction) {
 	wide := i.Op > opI64Ne && i.Op <= opI64GeU
-	if !wide && (i.Op <= opI32Ne || i.Op > opI32GeU) || len(f.operands) == 0 && f.lost == 0 {
+	if !wide && (i.Op <= opI32Ne || i.Op > opI32GeU) {
 		return
 	}
-	second := f.pop()
-	first := f.pop()
-	f.push(first)
-	f.push(second)
+	first, second := f.below(1), f.below(0)
 	unsigned := i.Op&1 == 1
 	if wide {
 		unsigned = i.Op&1 == 0
