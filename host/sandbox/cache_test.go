@@ -138,12 +138,15 @@ func cacheEntry(t *testing.T, dir string) (compiled, rewritten, seal string) {
 // would believe the counts in its file.
 func TestBrokenCacheHeals(t *testing.T) {
 	for name, damage := range map[string]func(content []byte) []byte{
-		"empty":                func([]byte) []byte { return nil },
-		"half":                 func(c []byte) []byte { return c[:len(c)/2] },
-		"a bit of code":        func(c []byte) []byte { c[len(c)/2] ^= 1; return c },
-		"a count of functions": func(c []byte) []byte { copy(c[max(0, bytes.IndexByte(c, 'v')):], "\xff\xff\xff\xff\xff\xff\xff\xff"); return c },
-		"offsets":              func(c []byte) []byte { copy(c[32:], bytes.Repeat([]byte{0xff}, 16)); return c },
-		"longer":               func(c []byte) []byte { return append(c, 0) },
+		"empty":         func([]byte) []byte { return nil },
+		"half":          func(c []byte) []byte { return c[:len(c)/2] },
+		"a bit of code": func(c []byte) []byte { c[len(c)/2] ^= 1; return c },
+		"a count of functions": func(c []byte) []byte {
+			copy(c[max(0, bytes.IndexByte(c, 'v')):], "\xff\xff\xff\xff\xff\xff\xff\xff")
+			return c
+		},
+		"offsets": func(c []byte) []byte { copy(c[32:], bytes.Repeat([]byte{0xff}, 16)); return c },
+		"longer":  func(c []byte) []byte { return append(c, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

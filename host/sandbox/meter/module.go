@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/wasmstream/wasmstream/host/sandbox/opcode"
 )
 
 // The names under which the counters are exported. A module that exports a name with
@@ -90,101 +92,101 @@ func (r *rewriter) read() error {
 	if len(r.in) < headerBytes {
 		return errMalformed
 	}
-	c := cursor{data: r.in, at: headerBytes, end: len(r.in)}
-	for c.at < c.end && !c.bad {
-		id := c.byte()
-		size := int(c.u32())
-		if c.bad || size > c.end-c.at || int(id) >= len(rank) {
+	c := opcode.NewCursor(r.in, headerBytes, len(r.in))
+	for c.At < c.End && !c.Bad {
+		id := c.Byte()
+		size := int(c.U32())
+		if c.Bad || size > c.End-c.At || int(id) >= len(rank) {
 			return errMalformed
 		}
-		s := section{id, span{c.at, c.at + size}}
-		c.at += size
+		s := section{id, span{c.At, c.At + size}}
+		c.At += size
 		r.sections = append(r.sections, s)
 		if !r.readSection(s) {
 			return fmt.Errorf("section %d: %w", id, errMalformed)
 		}
 	}
-	if c.bad || len(r.bodies) != len(r.defined) {
+	if c.Bad || len(r.bodies) != len(r.defined) {
 		return errMalformed
 	}
 	return nil
 }
 
 func (r *rewriter) readSection(s section) bool {
-	c := cursor{data: r.in, at: s.from, end: s.to}
+	c := opcode.NewCursor(r.in, s.from, s.to)
 	switch s.id {
 	case sectionType:
 		r.readTypes(&c)
 	case sectionImport:
 		r.readImports(&c)
 	case sectionFunction:
-		for range c.count(1) {
-			index := c.u32()
+		for range c.Count(1) {
+			index := c.U32()
 			if int64(index) >= int64(len(r.types)) {
 				return false
 			}
 			r.defined = append(r.defined, index)
 		}
 	case sectionGlobal:
-		r.globals += uint32(c.count(1))
+		r.globals += uint32(c.Count(1))
 	case sectionExport:
 		return r.checkExports(&c)
 	case sectionCode:
-		n := c.count(2)
+		n := c.Count(2)
 		r.bodies = make([]span, 0, n)
 		for range n {
-			size := int(c.u32())
-			if c.bad || size > c.end-c.at {
+			size := int(c.U32())
+			if c.Bad || size > c.End-c.At {
 				return false
 			}
-			r.bodies = append(r.bodies, span{c.at, c.at + size})
-			c.at += size
+			r.bodies = append(r.bodies, span{c.At, c.At + size})
+			c.At += size
 		}
 	}
-	return !c.bad
+	return !c.Bad
 }
 
-func (r *rewriter) readTypes(c *cursor) {
-	n := c.count(3)
+func (r *rewriter) readTypes(c *opcode.Cursor) {
+	n := c.Count(3)
 	r.types = make([]functionType, 0, n)
 	for range n {
 		var t functionType
-		if c.byte() != 0x60 {
-			c.bad = true
+		if c.Byte() != 0x60 {
+			c.Bad = true
 		}
-		t.params = uint32(c.count(1))
-		c.skip(int(t.params))
-		t.results.from = c.at
-		t.count = uint32(c.count(1))
-		c.skip(int(t.count))
-		t.results.to = c.at
-		if c.bad {
+		t.params = uint32(c.Count(1))
+		c.Bytes(t.params)
+		t.results.from = c.At
+		t.count = uint32(c.Count(1))
+		c.Bytes(t.count)
+		t.results.to = c.At
+		if c.Bad {
 			return
 		}
 		r.types = append(r.types, t)
 	}
 }
 
-func (r *rewriter) readImports(c *cursor) {
-	for range c.count(4) {
-		c.skip(int(c.u32()))
-		c.skip(int(c.u32()))
-		switch c.byte() {
+func (r *rewriter) readImports(c *opcode.Cursor) {
+	for range c.Count(4) {
+		c.Bytes(c.U32())
+		c.Bytes(c.U32())
+		switch c.Byte() {
 		case 0:
-			c.u32()
+			c.U32()
 			r.imported++
 		case 1:
-			c.byte()
-			c.limits()
+			c.Byte()
+			skipLimits(c)
 		case 2:
-			c.limits()
+			skipLimits(c)
 		case 3:
-			c.skip(2)
+			c.Bytes(2)
 			r.globals++
 		default:
-			c.bad = true
+			c.Bad = true
 		}
-		if c.bad {
+		if c.Bad {
 			return
 		}
 	}
@@ -192,11 +194,11 @@ func (r *rewriter) readImports(c *cursor) {
 
 // checkExports is invariant D for what is exported. (Constant expressions cannot reach
 // the counters: they are mutable, and no import.)
-func (r *rewriter) checkExports(c *cursor) bool {
-	for range c.count(3) {
-		c.skip(int(c.u32()))
-		kind, index := c.byte(), c.u32()
-		if c.bad || kind == 3 && index >= r.globals {
+func (r *rewriter) checkExports(c *opcode.Cursor) bool {
+	for range c.Count(3) {
+		c.Bytes(c.U32())
+		kind, index := c.Byte(), c.U32()
+		if c.Bad || kind == 3 && index >= r.globals {
 			return false
 		}
 	}
@@ -244,15 +246,15 @@ func (r *rewriter) appendSection(out []byte, s section) []byte {
 		out = binary.AppendUvarint(out, uint64(len(old)))
 		return append(out, old...)
 	}
-	c := cursor{data: old, end: len(old)}
+	c := opcode.NewCursor(old, 0, len(old))
 	count := uint64(0)
 	if len(old) > 0 {
-		count = uint64(c.u32())
+		count = uint64(c.U32())
 	}
 	head := binary.AppendUvarint(nil, count+uint64(more))
 	out = append(out, s.id)
-	out = binary.AppendUvarint(out, uint64(len(head)+len(old)-c.at+len(content)))
-	return append(append(append(out, head...), old[c.at:]...), content...)
+	out = binary.AppendUvarint(out, uint64(len(head)+len(old)-c.At+len(content)))
+	return append(append(append(out, head...), old[c.At:]...), content...)
 }
 
 func (r *rewriter) exports() []byte {
@@ -264,62 +266,10 @@ func (r *rewriter) exports() []byte {
 	return out
 }
 
-// cursor reads what was found well-formed before; anything else is bad.
-type cursor struct {
-	data    []byte
-	at, end int
-	bad     bool
-}
-
-func (c *cursor) byte() byte {
-	if c.at >= c.end {
-		c.bad = true
-		return 0
-	}
-	c.at++
-	return c.data[c.at-1]
-}
-
-func (c *cursor) skip(n int) {
-	if n < 0 || n > c.end-c.at {
-		c.bad = true
-		return
-	}
-	c.at += n
-}
-
-func (c *cursor) u32() uint32 {
-	var value uint64
-	for shift := 0; shift < 35; shift += 7 {
-		b := c.byte()
-		value |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			if value > 1<<32-1 {
-				break
-			}
-			return uint32(value)
-		}
-	}
-	c.bad = true
-	return 0
-}
-
-// count reads the length of a vector whose items have so many bytes at least.
-func (c *cursor) count(itemBytes int) int {
-	n := c.u32()
-	if int64(n)*int64(itemBytes) > int64(c.end-c.at) {
-		c.bad = true
-	}
-	if c.bad {
-		return 0
-	}
-	return int(n)
-}
-
-func (c *cursor) limits() {
-	flags := c.byte()
-	c.u32()
+func skipLimits(c *opcode.Cursor) {
+	flags := c.Byte()
+	c.U32()
 	if flags&1 != 0 {
-		c.u32()
+		c.U32()
 	}
 }

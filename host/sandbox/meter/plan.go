@@ -89,23 +89,14 @@ type function struct {
 
 // open reads the locals of a body.
 func (f *function) open(in []byte, body span, params uint32) error {
-	c := cursor{data: in, at: body.from, end: body.to}
-	locals := uint64(params)
-	*f = function{points: f.points[:0], frames: f.frames[:0], edits: f.edits[:0]}
-	f.count = uint32(c.count(2))
-	f.groups.from = c.at
-	for range f.count {
-		locals += uint64(c.u32())
-		c.byte()
-		if c.bad {
-			return errMalformed
-		}
-	}
-	if c.bad || locals >= 1<<31 {
+	c := opcode.NewCursor(in, body.from, body.to)
+	l := c.Locals(params)
+	if c.Bad {
 		return errMalformed
 	}
-	f.groups.to, f.locals = c.at, uint32(locals)
-	f.at, f.end = c.at, body.to
+	*f = function{points: f.points[:0], frames: f.frames[:0], edits: f.edits[:0]}
+	f.locals, f.count, f.groups = l.Count, uint32(l.Groups), span{l.From, l.To}
+	f.at, f.end = c.At, body.to
 	return nil
 }
 

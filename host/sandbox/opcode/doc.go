@@ -5,7 +5,7 @@
 // Whatever the bytes are, Reader.Next returns one instruction that lies wholly
 // within them, or an Error that says what is wrong and where. It knows what an
 // instruction looks like, and whether this host takes it; whether it is valid
-// where it stands is for the engine to say.
+// where it stands is for the engine to say. Cursor reads what is around them.
 //
 // # Invariants
 //
@@ -17,5 +17,5 @@
 //
 // # Caveat
 //
-// A Reader belongs to one goroutine.
+// A Reader or Cursor belongs to one goroutine.
 package opcode

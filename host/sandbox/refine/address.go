@@ -205,8 +205,8 @@ func (f *function) sum(i *opcode.Instruction, r *opcode.Reader) bool {
 
 // access writes a load or store from an address.
 func (f *function) access(i *opcode.Instruction, a operand) {
-	c := cursor{data: f.in[i.At+1 : i.End]}
-	align, offset := c.u32(), c.u32()
+	align, n := binary.Uvarint(f.in[i.At+1 : i.End])
+	offset, _ := binary.Uvarint(f.in[i.At+1+n : i.End])
 	base := f.locals // the one that is zero
 	switch {
 	case a.kind == isLocal:
@@ -214,7 +214,7 @@ func (f *function) access(i *opcode.Instruction, a operand) {
 		f.out = append(f.out, f.in[i.At:i.End]...)
 		return
 	case a.kind == isSum:
-		base = uint64(a.local)
+		base = uint32(a.local)
 	case a.kind != isConstant:
 		f.out = append(f.out, f.in[i.At:i.End]...)
 		return
@@ -226,7 +226,7 @@ func (f *function) access(i *opcode.Instruction, a operand) {
 	f.usesZero = f.usesZero || base == f.locals
 	// In the place of what made the address; what was stored came behind it.
 	f.value = append(f.value[:0], f.out[a.to:]...)
-	f.out = binary.AppendUvarint(append(f.out[:a.from], opcode.LocalGet), base)
+	f.out = binary.AppendUvarint(append(f.out[:a.from], opcode.LocalGet), uint64(base))
 	f.out = append(append(f.out, f.value...), i.Op)
 	f.out = binary.AppendUvarint(binary.AppendUvarint(f.out, align), uint64(a.value)+offset)
 }

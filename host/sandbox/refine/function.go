@@ -30,7 +30,7 @@ type function struct {
 	in     []byte
 	head   []byte // the locals
 	out    []byte // the instructions
-	locals uint64
+	locals uint32
 	frames []frame
 	made   uint32 // frames so far
 	labels []label
@@ -43,7 +43,7 @@ type function struct {
 type frame struct {
 	id uint32
 	// Of a loop that begins with going on by a table: the local that says where, and the labels, in function.labels.
-	local    uint64
+	local    uint32
 	from, to int
 }
 
@@ -51,20 +51,15 @@ type frame struct {
 type label struct{ frame, id uint32 }
 
 // rewrite rewrites a function's body.
-func (f *function) rewrite(body []byte, params uint64) error {
+func (f *function) rewrite(body []byte, params uint32) error {
 	*f = function{in: body, head: f.head[:0], out: f.out[:0], frames: append(f.frames[:0], frame{}), labels: f.labels[:0], value: f.value, known: f.known.reset()}
-	c := cursor{data: body}
-	groups := c.u32()
-	declared := c.data
-	f.locals = params
-	for range groups {
-		f.locals += c.u32()
-		if c.bytes(1); c.bad || f.locals >= 1<<31 {
-			return errMalformed
-		}
+	c := opcode.NewCursor(body, 0, len(body))
+	locals := c.Locals(params)
+	if c.Bad {
+		return errMalformed
 	}
-	declared = declared[:len(declared)-len(c.data)]
-	r := opcode.Reader{Data: body, At: len(body) - len(c.data), End: len(body)}
+	f.locals = locals.Count
+	r := c.Reader
 	var i opcode.Instruction
 	for len(f.frames) > 0 {
 		if err := r.Next(&i); err != nil {
@@ -77,11 +72,11 @@ func (f *function) rewrite(body []byte, params uint64) error {
 	if r.At != r.End {
 		return errMalformed
 	}
+	groups, zero := uint64(locals.Groups), []byte(nil)
 	if f.usesZero {
-		f.head = append(append(binary.AppendUvarint(f.head, groups+1), declared...), 1, typeI32)
-	} else {
-		f.head = append(binary.AppendUvarint(f.head, groups), declared...)
+		groups, zero = groups+1, []byte{1, typeI32}
 	}
+	f.head = append(append(binary.AppendUvarint(f.head, groups), body[locals.From:locals.To]...), zero...)
 	return nil
 }
 
@@ -89,7 +84,7 @@ func (f *function) rewrite(body []byte, params uint64) error {
 func (f *function) instruction(i *opcode.Instruction, r *opcode.Reader) error {
 	switch i.Op {
 	case opcode.LocalGet, opcode.LocalSet, opcode.LocalTee:
-		if uint64(i.Index) >= f.locals {
+		if i.Index >= f.locals {
 			return errMalformed // the local that is zero is ours
 		}
 	case opcode.Block, opcode.Loop, opcode.If:
@@ -145,14 +140,14 @@ func (f *function) dispatch(loop *opcode.Instruction, r opcode.Reader) {
 		return
 	}
 	l := &f.frames[open]
-	l.local, l.from, l.to = uint64(i.Index), len(f.labels), len(f.labels)
+	l.local, l.from, l.to = i.Index, len(f.labels), len(f.labels)
 	if !next(&r, opcode.BrTable, &i) {
 		return
 	}
-	c := cursor{data: f.in[i.At+1 : i.End]}
-	for range c.u32() + 1 {
-		at := open + blocks - int(c.u32())
-		if at < 0 || c.bad {
+	c := opcode.NewCursor(f.in, i.At+1, i.End)
+	for range c.Count(1) + 1 {
+		at := open + blocks - int(c.U32())
+		if at < 0 {
 			f.labels = f.labels[:l.from]
 			return
 		}
@@ -174,7 +169,7 @@ func (f *function) goOn(i *opcode.Instruction, r *opcode.Reader) bool {
 		return false
 	}
 	l := &f.frames[len(f.frames)-1-int(br.Index)]
-	if l.from == l.to || l.local != uint64(set.Index) {
+	if l.from == l.to || l.local != set.Index {
 		return false
 	}
 	where := min(uint64(uint32(signed(f.in[i.At+1:i.End]))), uint64(l.to-l.from-1))

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/wasmstream/wasmstream/host/sandbox/opcode"
 )
 
 const (
@@ -29,24 +31,21 @@ func rewrite(wasm []byte) ([]byte, error) {
 		return nil, errMalformed
 	}
 	out := append(make([]byte, 0, len(wasm)), wasm[:headerBytes]...)
-	c := cursor{data: wasm[headerBytes:]}
-	var params, types []uint64
-	for len(c.data) > 0 && !c.bad {
-		id := c.bytes(1)
-		content := cursor{data: c.bytes(c.u32())}
-		if c.bad {
+	c := opcode.NewCursor(wasm, headerBytes, len(wasm))
+	var params, types []uint32
+	for c.At < c.End && !c.Bad {
+		id := c.Byte()
+		all := c.Bytes(c.U32())
+		if c.Bad {
 			break
 		}
-		all := content.data
-		switch id[0] {
+		content := opcode.NewCursor(all, 0, len(all))
+		switch id {
 		case sectionType:
-			params = content.params()
+			params = readParams(&content)
 		case sectionFunction:
-			for range content.u32() {
-				types = append(types, content.u32())
-				if content.bad {
-					return nil, errMalformed
-				}
+			for range content.Count(1) {
+				types = append(types, content.U32())
 			}
 		case sectionCode:
 			var err error
@@ -54,28 +53,28 @@ func rewrite(wasm []byte) ([]byte, error) {
 				return nil, err
 			}
 		}
-		if content.bad {
+		if content.Bad {
 			return nil, errMalformed
 		}
-		out = append(out, id[0])
+		out = append(out, id)
 		out = binary.AppendUvarint(out, uint64(len(all)))
 		out = append(out, all...)
 	}
-	if c.bad {
+	if c.Bad {
 		return nil, errMalformed
 	}
 	return out, nil
 }
 
 // rewriteCode rewrites the functions of the code section.
-func rewriteCode(c cursor, params, types []uint64) ([]byte, error) {
-	out := make([]byte, 0, len(c.data))
-	count := c.u32()
-	out = binary.AppendUvarint(out, count)
+func rewriteCode(c opcode.Cursor, params, types []uint32) ([]byte, error) {
+	out := make([]byte, 0, c.End)
+	count := c.Count(2)
+	out = binary.AppendUvarint(out, uint64(count))
 	var f function
 	for n := range count {
-		body := c.bytes(c.u32())
-		if c.bad || n >= uint64(len(types)) || types[n] >= uint64(len(params)) {
+		body := c.Bytes(c.U32())
+		if c.Bad || n >= len(types) || uint64(types[n]) >= uint64(len(params)) {
 			return nil, errMalformed
 		}
 		if err := f.rewrite(body, params[types[n]]); err != nil {
@@ -87,42 +86,13 @@ func rewriteCode(c cursor, params, types []uint64) ([]byte, error) {
 	return out, nil
 }
 
-// cursor reads what was found well-formed before; anything else is bad.
-type cursor struct {
-	data []byte
-	bad  bool
-}
-
-func (c *cursor) u32() uint64 {
-	v, n := binary.Uvarint(c.data)
-	if n <= 0 || v >= 1<<32 {
-		c.bad = true
-		return 0
-	}
-	c.data = c.data[n:]
-	return v
-}
-
-func (c *cursor) bytes(n uint64) []byte {
-	if c.bad || n > uint64(len(c.data)) {
-		c.bad = true
-		return nil
-	}
-	b := c.data[:n:n]
-	c.data = c.data[n:]
-	return b
-}
-
-// params reads how many parameters the types have.
-func (c *cursor) params() (params []uint64) {
-	for range c.u32() {
-		c.bytes(1)
-		n := c.u32()
-		c.bytes(n)
-		c.bytes(c.u32())
-		if c.bad {
-			return nil
-		}
+// readParams reads how many parameters the types have.
+func readParams(c *opcode.Cursor) (params []uint32) {
+	for range c.Count(3) {
+		c.Byte()
+		n := c.U32()
+		c.Bytes(n)
+		c.Bytes(c.U32())
 		params = append(params, n)
 	}
 	return params
