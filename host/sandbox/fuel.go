@@ -97,7 +97,8 @@ func (i *Instance) budget(entry string) int64 {
 func (i *Instance) Ops(n int) { i.ops = n }
 
 // Fuel returns what the last pair of In and Call has spent, in units of about one
-// instruction. It is the same whenever the pair is repeated on the same memory.
+// instruction. It is the same whenever the pair is repeated on the same memory. Of a pair
+// that ended in a fault it is as in Fault.
 func (i *Instance) Fuel() int64 {
 	if i.meters.fuel == nil {
 		return 0

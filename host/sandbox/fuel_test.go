@@ -121,6 +121,38 @@ func TestFuelOfATrap(t *testing.T) {
 	}
 }
 
+// A trap of the processor's is told with what was spent at least: what the function that has it kept in a local is lost, and
+// nothing else. It is the same each time.
+func TestFuelOfATrapOfTheProcessors(t *testing.T) {
+	loop := code(i32(100), 0x21, 1, opLoop, void, opLocalGet, 1, i32(1), 0x6b, opLocalTee, 1, 0x0d, 0, opEnd) // 400 and more
+	for name, trap := range map[string][]byte{"divide": code(i32(1), i32(0), 0x6e, opDrop), "out of bounds": code(i32(-1), 0x28, 2, 0, opDrop)} {
+		for where, c := range map[string]struct {
+			call, called []byte
+			least, most  int64
+		}{
+			"behind a loop":               {code(loop, trap), nil, 0, 100},
+			"in one that is called":       {code(loop, opCall, 3), code(loop, trap), 400, 1000},
+			"behind one that was called":  {code(opCall, 3, trap), loop, 400, 1000},
+			"where nothing is in a local": {code(repeated(20, i32(1), opDrop), trap), nil, 40, 100},
+		} {
+			b := guestThat(nil, code(c.call, effectsAt(effectsPointer, 0)))
+			b.funcs = append(b.funcs, buildFunc{locals: 2, body: c.called})
+			g := instantiate(t, load(t, Options{}, b.bytes()))
+			_, err := g.run(64)
+			f := asFault(t, err)
+			if f.Kind != abi.FaultTrap || !strings.Contains(f.Message, name) || f.Fuel < c.least || f.Fuel > c.most {
+				t.Errorf("%s, %s: %+v, want %d to %d", name, where, f, c.least, c.most)
+			}
+			if err := g.Rebuild(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = g.run(64); asFault(t, err).Fuel != f.Fuel {
+				t.Errorf("%s, %s: it spent %d, then %d", name, where, f.Fuel, asFault(t, err).Fuel)
+			}
+		}
+	}
+}
+
 // A pair of In and Call spends what its ops allow.
 func TestFuelFollowsOps(t *testing.T) {
 	forever := guestThat(nil, code(opLoop, void, opBr, 0, opEnd, opUnreachable))
