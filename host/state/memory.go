@@ -375,6 +375,9 @@ func (m *Memory) dropTexts(r Ref) {
 func (m *Memory) Discard(part Ref) {
 	if m.IsPart(part) && m.IsEmpty(part) {
 		m.discard(part)
+		if n := len(m.suspects); n > 0 && m.suspects[n-1] == part { // it was emptied just now
+			m.suspects = m.suspects[:n-1]
+		}
 	}
 }
 

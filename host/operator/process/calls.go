@@ -170,8 +170,8 @@ func (s *States) append(whole state.Ref, index int, ttl *TTL) []byte {
 	at := uint64(1)
 	if ttl.Millis > 0 && !ttl.Once {
 		first, ok := s.next(whole, index, s.prefix(index))
-		for ; ok && s.isOver(first, ttl); first, ok = s.next(whole, index, s.backend.Name(first)) {
-			s.set(first, nil, false)
+		for ; ok && s.isOver(first, ttl); first, ok = s.next(whole, index, s.prefix(index)) {
+			s.drop(first)
 		}
 	}
 	last, ok := s.backend.LastPart(whole, s.prefix(index+1))
@@ -233,18 +233,28 @@ func (s *States) Scan(op, index uint32, after, into []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	// Of a list the last element that is over stays: it may say what the next one's position is, once
+	// those behind it are taken back.
+	over := d.whole // none
 	for {
 		part, ok := s.next(d.whole, d.index, after)
 		if !ok {
 			return n, nil
 		}
+		if d.TTL.Millis > 0 && !d.TTL.Once && s.isOver(part, &d.TTL) {
+			if d.Key != nil {
+				s.drop(part) // what is next is what is behind after
+				continue
+			}
+			if over != d.whole {
+				s.drop(over)
+			}
+			over, after = part, s.backend.Name(part)
+			continue
+		}
 		after = s.backend.Name(part) // good until entries are released, which is after the frame
 		key := after[indexBytes:]
 		size := entryBytes + abi.Align(len(key)) + abi.Align(len(s.backend.Value(part, s.parts))-d.TTL.stampBytes())
-		if d.TTL.Millis > 0 && !d.TTL.Once && s.isOver(part, &d.TTL) {
-			s.set(part, nil, false)
-			continue
-		}
 		if n+size > len(into) {
 			if n == 0 {
 				return -size, nil

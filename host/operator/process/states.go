@@ -7,7 +7,8 @@
 //	(V) What a state.Backend's snapshots have is all there is: a restored backend
 //	    with new States goes on as if nothing had been.
 //	(J) What host calls did in a frame counts only after Keep; Undo takes all of it
-//	    back, and the frame can be performed again.
+//	    back, and the frame can be performed again. What is over and is dropped on the
+//	    way is no part of it: it is dropped once, and for good.
 //	(T) What has outlived its time is not seen, however long it stays; where once is
 //	    asked for it is seen by one read, which removes it, if it is still there.
 //	(S) Sweep looks at a bounded number of entries, and all are passed in turn: so
@@ -296,6 +297,14 @@ func (s *States) set(part state.Ref, value []byte, held bool) {
 	} else {
 		s.backend.Clear(part, s.parts)
 	}
+}
+
+// drop takes away a part that is over, for good: nobody can see it, so that undoing the
+// frame need not bring it back. It is not in the journal: what a frame has written is not
+// over in that frame.
+func (s *States) drop(part state.Ref) {
+	s.backend.Clear(part, s.parts)
+	s.backend.Discard(part)
 }
 
 // sweepPerOp is how many entries are looked at for each op, as many as Flink's.

@@ -180,15 +180,25 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// TestListPositions: a position says nothing of what was swept and what not.
+// TestListPositions: a position says nothing of what was swept and what not, nor of what a scan has dropped.
 func TestListPositions(t *testing.T) {
-	for _, sweeps := range []bool{false, true} {
+	for _, by := range []string{"nothing", "sweeps", "scans", "scans that are undone"} {
 		k := newKeep(process.TTL{Millis: 100, OnRead: true})
 		sweep := func(now int) {
-			if sweeps {
+			switch by {
+			case "sweeps":
 				k.SetClock(stream.ProcTime(now))
 				k.Sweep(100)
 				k.backend.Release()
+			case "scans", "scans that are undone":
+				k.SetClock(stream.ProcTime(now))
+				if _, err := k.Scan(0, aList, nil, make([]byte, 100)); err != nil {
+					t.Fatal(err)
+				}
+				if by != "scans" {
+					k.Undo()
+				}
+				k.Keep()
 			}
 		}
 		k.push(t, 0, 7)
@@ -200,12 +210,12 @@ func TestListPositions(t *testing.T) {
 		sweep(110)
 		k.push(t, 110, 10)
 		if got := k.list(t, 110, 0, 1000); got != "1:7 4:10" {
-			t.Errorf("%q behind an element that expired; sweeps: %v", got, sweeps)
+			t.Errorf("%q behind an element that expired; dropped by %s", got, by)
 		}
 		sweep(400)
 		k.push(t, 400, 11)
 		if got := k.list(t, 400, 0, 1000); got != "1:11" {
-			t.Errorf("%q after all expired; sweeps: %v", got, sweeps)
+			t.Errorf("%q after all expired; dropped by %s", got, by)
 		}
 	}
 }
@@ -235,25 +245,59 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestUndo: a frame that comes to nothing leaves all as it was, whatever it called.
+// TestUndo: a frame that comes to nothing leaves all as it was, whatever it called, but for what is over, which nobody sees.
 func TestUndo(t *testing.T) {
 	for seed := range uint64(200) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		ttl := []process.TTL{{}, {Millis: 30}, {Millis: 30, OnRead: true}, {Millis: 30, Once: true}}[seed%4]
-		k := newKeep(ttl)
-		for range 20 {
-			k.SetClock(stream.ProcTime(r.Int64N(60)))
-			randomCall(r, k)
+		undone := func(calls bool) taken {
+			r := rand.New(rand.NewPCG(seed, 1))
+			ttl := []process.TTL{{}, {Millis: 30}, {Millis: 30, OnRead: true}, {Millis: 30, Once: true}}[seed%4]
+			k := newKeep(ttl)
+			for range 20 {
+				k.SetClock(stream.ProcTime(r.Int64N(60)))
+				randomCall(r, k)
+			}
+			k.Keep()
+			for range r.IntN(20) {
+				if calls {
+					randomCall(r, k)
+				}
+			}
+			k.Undo()
+			for range 2 { // the last element of a list goes after the others
+				k.Sweep(100)
+			}
+			k.backend.Release()
+			return records(k.backend)
 		}
-		k.Keep()
-		before := records(k.backend)
-		for range r.IntN(20) {
-			randomCall(r, k)
+		if before, after := undone(false), undone(true); !maps.Equal(before, after) {
+			t.Fatalf("seed %d: %d records before, %d after a frame that was undone", seed, len(before), len(after))
+		}
+	}
+}
+
+// TestWhatIsOverIsDroppedOnce: an op that comes upon much that is over drops it, and if the function fails on it, the next
+// one has nothing to drop any more.
+func TestWhatIsOverIsDroppedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		call func(k *keep) error
+		left int // beside the key's entry
+	}{
+		"a scan of a map":  {func(k *keep) error { _, err := k.Scan(0, aMap, nil, nil); return err }, 1000},
+		"a scan of a list": {func(k *keep) error { _, err := k.Scan(0, aList, nil, nil); return err }, 1000 + 1}, // its last element may be needed
+		"an append":        {func(k *keep) error { return k.Put(0, aList, nil, row(number, 1)) }, 1000},
+	} {
+		k := newKeep(process.TTL{Millis: 100})
+		for n := range 1000 {
+			k.push(t, 0, n)
+			k.put(t, 0, fmt.Sprint("key ", n), n)
+		}
+		k.SetClock(100)
+		if err := c.call(k); err != nil {
+			t.Fatal(err)
 		}
 		k.Undo()
-		k.backend.Release()
-		if after := records(k.backend); !maps.Equal(before, after) {
-			t.Fatalf("seed %d: %d records before, %d after a frame that was undone", seed, len(before), len(after))
+		if got := k.backend.Stats().Entries; got != 1+c.left {
+			t.Errorf("%s leaves %d of 2001 entries, want %d", name, got, 1+c.left)
 		}
 	}
 }
