@@ -52,8 +52,8 @@ type base struct {
 	values []*ValueState
 	// merges and processingTime are of assigners and triggers.
 	merges, processingTime bool
-	// timers are whether there is a callback for those of each domain.
-	timers [2]bool
+	// timed are the domains of whose timers there is a callback, one bit for each.
+	timed uint32
 }
 
 // schemas are what a role declares.
@@ -125,7 +125,13 @@ func (b *base) opened(o *Op) {
 }
 
 // sets tells whether the function may set timers of each domain: whether it has a callback for them.
-func (b *base) sets(event, processing bool) { b.timers = [2]bool{event, processing} }
+func (b *base) sets(event, processing bool) {
+	for domain, has := range [2]bool{event, processing} {
+		if has {
+			b.timed |= 1 << domain
+		}
+	}
+}
 
 // due calls the callback for a timer. Without one there are timers only of another version of the function.
 func (b *base) due(o *Op, onTimer func(*Op)) {

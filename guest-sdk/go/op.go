@@ -41,6 +41,8 @@ type Op struct {
 	pending *schema
 	// touches are the states that were read, one bit for each, and are to be told of when the op is done.
 	touches uint64
+	// timed are the domains of which the function may set timers, one bit for each.
+	timed uint32
 }
 
 // current is the op at hand: one for all, since a call is one goroutine's.
@@ -49,15 +51,12 @@ var current Op
 // perform performs a frame's ops one after another.
 func (m *machine) perform(f Function, fr frame) {
 	o, b := &current, f.common()
-	o.frame, o.of, o.pending = fr, b, nil
+	o.enter(b, fr)
 	if fr.stride == 0 {
 		m.beginSlots(&o.frame)
 	}
-	op := fr.ops
 	for i := uint32(0); i < fr.count && !m.tooLarge; i++ {
-		kindSlot, rowArg := *(*uint64)(op), *(*uint64)(unsafe.Add(op, raw.OpAtRow))
-		o.index, o.kind, o.slot = i, uint32(kindSlot)&0xFFFF, uint32(kindSlot>>32)
-		o.row, o.arg = uint32(rowArg), uint32(rowArg>>32)
+		o.look(i)
 		if o.kind == raw.OpOpen {
 			b.opened(o)
 		} else {
@@ -66,7 +65,6 @@ func (m *machine) perform(f Function, fr frame) {
 		if o.pending != nil || o.touches != 0 {
 			o.done()
 		}
-		op = unsafe.Add(op, raw.OpBytes)
 	}
 	if fr.stride == 0 && fr.slotsCount > 0 && !m.tooLarge {
 		o.endSlots(b.slots)
@@ -296,15 +294,40 @@ func (o *Op) finish() {
 
 // SetTimer sets a timer of the key or window: of a function with a callback for timers of that domain.
 func (o *Op) SetTimer(domain Domain, time int64) {
-	if domain > ProcessingTime || !o.of.timers[domain] {
-		o.of.lacksTimers(domain)
-	}
-	o.effectOfTime(raw.EffectSetTimer, uint32(domain), time)
+	o.timer(raw.EffectSetTimer, domain, time, o.timed)
 }
 
 // DeleteTimer deletes that timer, if it is set.
 func (o *Op) DeleteTimer(domain Domain, time int64) {
-	o.effectOfTime(raw.EffectDeleteTimer, uint32(domain), time)
+	o.timer(raw.EffectDeleteTimer, domain, time, allDomains)
+}
+
+// allDomains are the bits of all domains.
+const allDomains = 1<<EventTime | 1<<ProcessingTime
+
+// timer is effectOfTime for timers of certain domains, with all that is seldom apart: see emitRows.
+func (o *Op) timer(kind uint64, domain Domain, time int64, domains uint32) {
+	m := &guest
+	at := m.used
+	end := at + raw.EffectBytes + 8
+	// Each is not zero: there are no timers of that domain; no room; a row that is to be finished.
+	if uint64(domains>>domain&1^1)|uint64(len(m.effects)-end)>>63|uint64(uintptr(unsafe.Pointer(o.pending))) != 0 || raw.Checked {
+		o.timerSeldom(uint32(kind), domain, time, domains)
+		return
+	}
+	m.used = end
+	effect := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), at)
+	*(*uint64)(effect) = kind | uint64(o.index)<<32
+	*(*uint64)(unsafe.Add(effect, raw.EffectAtLength)) = 8 | uint64(domain)<<32
+	*(*int64)(unsafe.Add(effect, raw.EffectBytes)) = time
+}
+
+//go:noinline
+func (o *Op) timerSeldom(kind uint32, domain Domain, time int64, domains uint32) {
+	if domains>>domain&1 == 0 {
+		o.of.lacksTimers(domain)
+	}
+	o.effectOfTime(kind, uint32(domain), time)
 }
 
 // SendWatermark has a watermark follow the record: of a TimestampAssigner.
@@ -312,6 +335,25 @@ func (o *Op) SendWatermark(time int64) { o.effectOfTime(raw.EffectWatermark, 0, 
 
 // Assign assigns the record to a window: of an Assigner.
 func (o *Op) Assign(start, end int64) {
+	m := &guest
+	at := m.used
+	past := at + raw.EffectBytes + 16
+	if past > len(m.effects) || raw.Checked {
+		o.assign(start, end)
+		return
+	}
+	m.used = past
+	effect := unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.effects)), at)
+	*(*uint64)(effect) = raw.EffectAssign | uint64(o.index)<<32
+	*(*uint64)(unsafe.Add(effect, raw.EffectAtLength)) = 16
+	*(*int64)(unsafe.Add(effect, raw.EffectBytes)) = start
+	*(*int64)(unsafe.Add(effect, raw.EffectBytes+8)) = end
+}
+
+// assign is Assign where there is no room, apart: see emitRows.
+//
+//go:noinline
+func (o *Op) assign(start, end int64) {
 	payload := o.effect(raw.EffectAssign, 0, 16)
 	*(*int64)(payload) = start
 	*(*int64)(unsafe.Add(payload, 8)) = end

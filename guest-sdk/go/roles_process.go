@@ -26,6 +26,8 @@ func (f *Process) prepare() {
 	f.sets(f.OnTimer != nil, f.OnTimer != nil)
 }
 
+func (f *Process) run(fr frame) bool { return f.each(f, fr, raw.OpOnRecord, f.OnRecord) }
+
 func (f *Process) op(o *Op) {
 	if o.kind != raw.OpOnRecord {
 		f.timer(o)

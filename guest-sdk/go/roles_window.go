@@ -1,6 +1,10 @@
 package wasmstream
 
-import "github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+import (
+	"unsafe"
+
+	"github.com/wasmstream/wasmstream/guest-sdk/go/internal/raw"
+)
 
 // Reduce combines records into one of their own schema.
 type Reduce struct {
@@ -84,6 +88,8 @@ func (f *Assigner) prepare() {
 		schemas{input: f.Input}, f.Assign != nil)
 }
 
+func (f *Assigner) run(fr frame) bool { return f.each(f, fr, raw.OpAssign, f.Assign) }
+
 func (f *Assigner) op(o *Op) {
 	f.only(o, raw.OpAssign)
 	f.Assign(o, o.in(f.input))
@@ -115,6 +121,51 @@ func (f *Trigger) prepare() {
 	f.declare(base{name: f.Name, doc: f.Doc, role: "trigger", open: f.Open, with: f.Parameters, merges: f.OnMerge != nil},
 		schemas{input: f.Input, states: f.States}, f.OnElement != nil)
 	f.sets(f.OnEventTime != nil, f.OnProcessingTime != nil)
+}
+
+// run is each for what returns a decision.
+func (f *Trigger) run(fr frame) bool {
+	if !fr.isEach() {
+		return false
+	}
+	o := &current
+	o.enter(&f.base, fr)
+	for i, d, did := f.elements(0, f.OnElement); i < fr.count && !guest.tooLarge; i, d, did = f.elements(i+1, f.OnElement) {
+		if !did {
+			o.look(i)
+			f.op(o)
+		}
+		o.decide(d)
+		if o.touches != 0 {
+			o.done()
+		}
+	}
+	return true
+}
+
+// elements is eachRow; it also returns at an op whose decision is yet to be told of.
+func (f *Trigger) elements(i uint32, do func(o *Op, in Row) Decision) (at uint32, d Decision, did bool) {
+	o := &current
+	if do == nil {
+		return i, Continue, false
+	}
+	o.kind = raw.OpOnElement
+	rows := f.rowsOf(o)
+	for {
+		op := unsafe.Add(o.ops, uintptr(i)*raw.OpBytes)
+		kindSlot := *(*uint64)(op)
+		if (int(o.count)-1-int(i))>>63|int(kindSlot&0xFFFF^raw.OpOnElement) != 0 {
+			return i, Continue, false
+		}
+		rowArg := *(*uint64)(unsafe.Add(op, raw.OpAtRow))
+		o.index, o.slot, o.row, o.arg = i, uint32(kindSlot>>32), uint32(rowArg), uint32(rowArg>>32)
+		d := do(o, Row{base: unsafe.Add(rows, uint32(rowArg)), checks: allow(f.input, false)})
+		i = o.index
+		if uint64(d)|o.touches != 0 {
+			return i, d, true
+		}
+		i++
+	}
 }
 
 func (f *Trigger) op(o *Op) {
