@@ -87,20 +87,22 @@ func wantIdle(end int64) (s rowSum) {
 	return s
 }
 
-func processJobs() []bidsJob {
-	return []bidsJob{
-		{"ticks/on-event", ticksText("max-out-of-orderness: 4s, emit: on-event"), 1_000_000, false, wantTicks},
-		{"ticks/periodic", ticksText("max-out-of-orderness: 0s"), 2_000_000, false, wantTicks},
-		{"idle", idleText, 1_000_000, false, wantIdle},
-		{"idle-rust", strings.Replace(idleText, "process-c", "process-rust", 1), 1_000_000, false, wantIdle},
+func processJobs() (jobs []bidsJob) {
+	for _, language := range guestLanguages {
+		of := func(text string) string { return strings.Replace(text, "process-c", "process-"+language, 1) }
+		jobs = append(jobs,
+			bidsJob{"ticks/on-event/" + language, of(ticksText("max-out-of-orderness: 4s, emit: on-event")), 1_000_000, false, wantTicks},
+			bidsJob{"ticks/periodic/" + language, of(ticksText("max-out-of-orderness: 0s")), 2_000_000, false, wantTicks},
+			bidsJob{"idle/" + language, of(idleText), 1_000_000, false, wantIdle})
 	}
+	return jobs
 }
 
 // TestProcessJobs: what the benchmarks run is right.
 func TestProcessJobs(t *testing.T) {
 	for _, j := range processJobs() {
 		t.Run(j.name, func(t *testing.T) {
-			events := few(600_000)
+			events := few(300_000)
 			want := j.want(events)
 			for parallelism := range 2 {
 				plan := processPlan(t, &j)

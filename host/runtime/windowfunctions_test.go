@@ -6,23 +6,28 @@ import (
 	"testing"
 )
 
-// functionParts are windows over bids with built-in parts, and with functions of guests
-// in C that do the same.
-var functionParts = []struct {
+// functionPart is a window over bids: of built-in parts, or with functions of guests.
+type functionPart struct {
 	name, job, window string
+	builtIn           string                 // the part that does the same without functions; "": it has none
 	want              func(end int64) rowSum // nil: the job's
-}{
-	{"built-in", "tumbling", "tumbling: {size: 10s}, allowed-lateness: 1ms", nil}, // without it, what repeats is not asked
-	{"assigner", "tumbling", "wasm: roles.tumbling, with: {size: 10000}", nil},
-	{"trigger", "tumbling", "tumbling: {size: 10s}, trigger: {wasm: windows.at-end}", nil},
-	{"assigner and trigger", "tumbling", "wasm: roles.tumbling, with: {size: 10000}, trigger: {wasm: windows.at-end}", nil},
-	{"count", "tumbling", "tumbling: {size: 10s}, trigger: {count: 10}", wantTenths},
-	{"count as function", "tumbling", "tumbling: {size: 10s}, trigger: {wasm: windows.counted, with: {size: 10}}", wantTenths},
-	{"built-in", "session", "session: {gap: 10s}", nil},
-	{"assigner", "session", "wasm: roles.gap, with: {size: 10000}", nil},
-	{"trigger", "session", "session: {gap: 10s}, trigger: {wasm: windows.at-end}", nil},
-	{"assigner and trigger", "session", "wasm: roles.gap, with: {size: 10000}, trigger: {wasm: windows.at-end}", nil},
 }
+
+var functionParts = []functionPart{
+	{"tumbling", "tumbling", "tumbling: {size: 10s}, allowed-lateness: 1ms", "", nil}, // without it, what repeats is not asked
+	{"tumbling/assigner", "tumbling", "wasm: roles.tumbling, with: {size: 10000}", "tumbling", nil},
+	{"tumbling/trigger", "tumbling", "tumbling: {size: 10s}, trigger: {wasm: windows.at-end}", "tumbling", nil},
+	{"tumbling/both", "tumbling", "wasm: roles.tumbling, with: {size: 10000}, trigger: {wasm: windows.at-end}", "tumbling", nil},
+	{"count", "tumbling", "tumbling: {size: 10s}, trigger: {count: 10}", "", wantTenths},
+	{"count/trigger", "tumbling", "tumbling: {size: 10s}, trigger: {wasm: windows.counted, with: {size: 10}}", "count", wantTenths},
+	{"session", "session", "session: {gap: 10s}", "", nil},
+	{"session/assigner", "session", "wasm: roles.gap, with: {size: 10000}", "session", nil},
+	{"session/trigger", "session", "session: {gap: 10s}, trigger: {wasm: windows.at-end}", "session", nil},
+	{"session/both", "session", "wasm: roles.gap, with: {size: 10000}, trigger: {wasm: windows.at-end}", "session", nil},
+}
+
+// guestLanguages are those of the guests that the jobs with functions have.
+var guestLanguages = []string{"c", "rust", "go"}
 
 // wantTenths are the firings of a trigger at every tenth record.
 func wantTenths(end int64) (s rowSum) {
@@ -36,55 +41,55 @@ func wantTenths(end int64) (s rowSum) {
 	return s
 }
 
-// eachFunctionPart calls f with the jobs over bids that have them.
-func eachFunctionPart(f func(name string, j *bidsJob)) {
-	for _, p := range functionParts {
-		j := bidsJob{name: p.job + "/" + p.name, events: 4_000_000, want: p.want}
-		key := "bidder"
-		for i := range bidsJobs {
-			if b := &bidsJobs[i]; b.name == p.job && j.want == nil {
-				j.want = b.want
-			}
+// bidsJob is the job with guests of a language.
+func (p *functionPart) bidsJob(language string) *bidsJob {
+	j := &bidsJob{name: p.name, events: 4_000_000, want: p.want}
+	for i := range bidsJobs {
+		if b := &bidsJobs[i]; b.name == p.job && j.want == nil {
+			j.want = b.want
 		}
-		if p.job == "session" {
-			key = "person"
+	}
+	key := "bidder"
+	if p.job == "session" {
+		key = "person"
+	}
+	j.text = strings.Replace(countText(key, p.window), "sources:",
+		"modules: {roles: {file: roles-LANGUAGE.wasm}, windows: {file: windows-LANGUAGE.wasm}}\nsources:", 1)
+	j.text = strings.ReplaceAll(j.text, "LANGUAGE", language)
+	return j
+}
+
+// eachFunctionPart calls f with each job that has functions, in each language, and the one without that does the same.
+func eachFunctionPart(f func(name string, builtIn, function *bidsJob)) {
+	builtIn := map[string]*bidsJob{}
+	for i := range functionParts {
+		p := &functionParts[i]
+		if p.builtIn == "" {
+			builtIn[p.name] = p.bidsJob("c")
+			continue
 		}
-		j.text = strings.Replace(countText(key, p.window), "sources:",
-			"modules: {roles: {file: roles-c.wasm}, windows: {file: windows-c.wasm}}\nsources:", 1)
-		f(j.name, &j)
+		for _, language := range guestLanguages {
+			f(p.name+"/"+language, builtIn[p.builtIn], p.bidsJob(language))
+		}
 	}
 }
 
 // TestFunctionParts: what the benchmarks run is right.
 func TestFunctionParts(t *testing.T) {
-	const events = 300_000
-	eachFunctionPart(func(name string, j *bidsJob) {
+	const events = 120_000
+	eachFunctionPart(func(name string, builtIn, function *bidsJob) {
 		t.Run(name, func(t *testing.T) {
-			runBids(t, j, bidsPlan(t, j, false), events, j.want(events))
+			runBids(t, function, bidsPlan(t, function, false), events, builtIn.want(events))
 		})
 	})
-}
-
-// builtInOf is the job without functions that one of them is held against.
-func builtInOf(name string) string {
-	if strings.HasSuffix(name, " as function") {
-		return strings.TrimSuffix(name, " as function")
-	}
-	return name[:strings.Index(name, "/")] + "/built-in"
 }
 
 // BenchmarkFunctionParts measures as BenchmarkBids does: each job with functions and the
 // one with built-in parts that does the same, in turn, and the median of the ratios.
 func BenchmarkFunctionParts(b *testing.B) {
-	jobs, names := map[string]*bidsJob{}, []string(nil)
-	eachFunctionPart(func(name string, j *bidsJob) {
-		jobs[name], names = j, append(names, name)
+	eachFunctionPart(func(name string, builtIn, function *bidsJob) {
+		b.Run(name, func(b *testing.B) { benchmarkPart(b, builtIn, function) })
 	})
-	for _, name := range names {
-		if builtIn := builtInOf(name); builtIn != name && strings.TrimSuffix(name, "/count") == name {
-			b.Run(name, func(b *testing.B) { benchmarkPart(b, jobs[builtIn], jobs[name]) })
-		}
-	}
 }
 
 func benchmarkPart(b *testing.B, builtIn, function *bidsJob) {
