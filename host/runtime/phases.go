@@ -46,6 +46,7 @@ type phases struct {
 	to      int      // the rows that were decided about end here
 	err     error    // what the row behind them fails with
 	rewinds *rewinds // nil: nothing is ever taken back
+	ahead   ahead
 }
 
 // act is an effect of the core that waits, with the entries that it is about:
@@ -186,7 +187,11 @@ func (p *phases) assign(from, to int, now window.Now) (int, error) {
 // decideRows decides about rows until one fails, or there are many acts.
 func (o *windowOperator) decideRows(from, to int) (next int, err error) {
 	p := o.phases
+	p.ahead.begin(from)
 	for next = from; next < to && len(p.acts) < rowActsMax; next++ {
+		if next == p.ahead.to {
+			o.lookAhead(min(to, next+aheadRows))
+		}
 		var given []window.Window
 		if p.assigner != nil {
 			var sound bool
@@ -217,6 +222,24 @@ func (o *windowOperator) decideRows(from, to int) (next int, err error) {
 	return next, nil
 }
 
+// lookAhead makes the keys of the next rows. A row's windows are those that the assigner
+// gave it, or most likely those of the row before.
+func (o *windowOperator) lookAhead(to int) {
+	p := o.phases
+	p.ahead.clear()
+	for i := p.ahead.to; i < to; i++ {
+		ns, windows := setNamespace, o.windows
+		if p.assigner != nil {
+			windows, _ = p.assigner.of(i - p.from)
+		}
+		if !o.merges && len(windows) > 0 {
+			ns = state.Namespace(windows[0])
+		}
+		p.ahead.add(o.sides[p.side].key, p.batch.Row(i), ns)
+	}
+	o.backend.Expect(p.ahead.expected)
+}
+
 // ask has the questions answered.
 func (o *windowOperator) ask() error {
 	if o.phases.trigger == nil {
@@ -230,7 +253,9 @@ func (o *windowOperator) decideRow(i int, given []window.Window) error {
 	p := o.phases
 	row, t := p.batch.Row(i), p.batch.Time(i)
 	o.faults.came(p.batch, i)
-	e, err := o.read(p.side, row, t)
+	o.key, o.hash = p.ahead.key(i)
+	o.known = false
+	e, err := o.values(p.side, row, t)
 	if err != nil {
 		return err
 	}

@@ -136,10 +136,15 @@ func (o *windowOperator) failed(err error, what string, t stream.EventTime) erro
 
 // read takes of a record what decisions depend on, and turns to its key.
 func (o *windowOperator) read(s side, row stream.Row, t stream.EventTime) (e window.Element, err error) {
+	o.keyBuf = o.sides[s].key.AppendTo(o.keyBuf[:0], row, stream.Insert)
+	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
+	return o.values(s, row, t)
+}
+
+// values takes of a record what decisions depend on, but for its key.
+func (o *windowOperator) values(s side, row stream.Row, t stream.EventTime) (e window.Element, err error) {
 	from := &o.sides[s]
 	e.Time = t
-	o.keyBuf = from.key.AppendTo(o.keyBuf[:0], row, stream.Insert)
-	o.key, o.hash, o.known = stream.Row(o.keyBuf), 0, false
 	if from.gap != nil {
 		if e.Gap, err = from.gap.gap(row); err != nil {
 			return e, err

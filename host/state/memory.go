@@ -29,6 +29,7 @@ type Memory struct {
 	parts          parts
 	changes        changes
 	restoring      restoring
+	fetched        byte // what Expect has looked at
 }
 
 // entry is 64 bytes without a pointer.

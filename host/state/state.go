@@ -51,12 +51,21 @@ const (
 	domains
 )
 
+// Expected is an entry that is to be found soon, by its key's hash.
+type Expected struct {
+	Hash uint32
+	Namespace
+}
+
 // Backend is the state of one step in one task. It is used by one goroutine at
 // a time.
 type Backend interface {
 	// Entry finds the entry of a key (with its hash) and a namespace, or makes
 	// one that holds nothing yet.
 	Entry(hash uint32, key stream.Row, ns Namespace) Ref
+	// Expect says which entries are to be found soon, should they be there: their memory
+	// is then fetched for all of them at once, instead of for one after another.
+	Expect([]Expected)
 	// Key and Namespace are what the entry was made for; Key is a view.
 	Key(Ref) stream.Row
 	Namespace(Ref) Namespace
