@@ -34,6 +34,9 @@ func (c *Caller) check(effects, edited []byte) error {
 			f.sets = append(f.sets, set{})
 		}
 	}
+	if f.single = c.isSingle(effects); f.single {
+		return c.checkSlots(edited)
+	}
 	k := checker{c: c}
 	list := abi.ReadEffects(effects, f.to-f.from)
 	var e abi.Effect
@@ -280,6 +283,9 @@ func (c *Caller) take(effects, edited []byte) error {
 		return err
 	}
 	f := &c.frame
+	if f.single {
+		return c.takeSingle(effects)
+	}
 	list := abi.ReadEffects(effects, f.to-f.from)
 	next := f.from
 	var e abi.Effect

@@ -166,6 +166,7 @@ type Caller struct {
 	stride   int   // of slots; 0: some are of variable width, or there are none
 	states   bool  // slots may hold no value
 	plain    bool  // all ops are to emit one row, and have no slots
+	single   single
 
 	ops      []op
 	rows     []byte
@@ -214,6 +215,7 @@ func NewCaller(instance Instance, o Options, role Role) *Caller {
 	}
 	c.plain = len(o.Slots) == 0 && c.rules.areAll(oneEmit)
 	c.states = o.Role != abi.RoleAggregate && o.Role != abi.RoleReduce
+	c.single = singleOf(o.Role)
 	c.outputs, c.slots = checkers(o.Outputs), checkers(o.Slots)
 	return c
 }

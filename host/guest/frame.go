@@ -24,6 +24,7 @@ type frame struct {
 	ctxAt   [2]uint32 // of the contexts' area
 	sets    []set     // by slot of variable width
 	plain   bool      // it was answered by one row for each op
+	single  bool      // by one effect of a kind for each
 }
 
 // stamped is a group's place in the frame of that stamp.
