@@ -76,7 +76,7 @@ func (c *CheckCommand) Run(e *Env) error {
 		return err
 	}
 	for _, w := range plan.Warnings {
-		screen.printf("warning: %s\n", w)
+		screen.printf("warning: %s\n", oneLine(w.String()))
 	}
 	checked(plan, nil).tell(e.Stdout)
 	return nil

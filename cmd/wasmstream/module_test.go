@@ -266,6 +266,51 @@ func TestManifestsThatAreWrong(t *testing.T) {
 	}
 }
 
+// TestManifestsThatHarmTerminals: whatever text of a module is shown has no character that a terminal obeys.
+func TestManifestsThatHarmTerminals(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const evil, shown = `\u001b[2J\u202e\u0085`, "<1b>[2J<202e><85>"
+	write(t, filepath.Join(folder, "in.ndjson"), "")
+	write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "delays"))
+	sound := read(t, "../../udfs/delays/c/manifest.json")
+	output := strings.LastIndex(sound, `"name": "`) + len(`"name": "`)
+	for name, c := range map[string]struct {
+		manifest string
+		code     int // of check
+	}{
+		"output": {sound[:output] + evil + sound[output:], exitOK},
+		"input":  {strings.Replace(sound, `"name": "delay"`, `"name": "`+evil+`"`, 1), exitBadInput},
+		"doc":    {strings.Replace(sound, `"doc": "`, `"doc": "`+evil, 1), exitOK},
+		"role":   {strings.Replace(sound, `"role": "`, `"role": "`+evil, 1), exitRefused},
+		"type":   {strings.Replace(sound, `"type": "`, `"type": "`+evil, 1), exitRefused},
+		"sdk":    {strings.Replace(sound, `"sdk": "`, `"sdk": "`+evil, 1), exitOK},
+	} {
+		manifest, err := abi.ParseManifestJSON([]byte(c.manifest))
+		if err != nil || c.manifest == sound {
+			t.Fatalf("%s: %v", name, err)
+		}
+		section, err := proto.Marshal(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(folder, "m.wasm"), withManifest(t, read(t, wasmFile("delays-c")), section))
+		inspected, checked := run(t, folder, "module", "inspect", "m.wasm"), run(t, folder, "check", "job.yaml")
+		checked.expect(t, c.code)
+		for _, text := range []string{inspected.stdout + inspected.stderr, checked.stdout + checked.stderr} {
+			if strings.ContainsAny(text, "\x1b\u202e\u0085") {
+				t.Errorf("%s: %q", name, text)
+			}
+		}
+		if !strings.Contains(inspected.stdout+inspected.stderr, shown) && !strings.Contains(inspected.stderr, evil) {
+			t.Errorf("%s is not shown by inspect: %s", name, inspected.stdout)
+		}
+		if named := strings.Contains(checked.stdout+checked.stderr, shown); (name == "output" || name == "input") && !named {
+			t.Errorf("%s is not shown by check: %s%s", name, checked.stdout, checked.stderr)
+		}
+	}
+}
+
 // withManifest is a module with another content in its last section, the manifest.
 func withManifest(t *testing.T, wasm string, content []byte) string {
 	t.Helper()

@@ -81,7 +81,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	for _, w := range r.plan.Warnings {
-		r.screen.printf("warning: %s\n", w)
+		r.screen.printf("warning: %s\n", oneLine(w.String()))
 	}
 	if err := r.serve(c.Metrics); err != nil {
 		return err
