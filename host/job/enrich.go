@@ -60,6 +60,29 @@ func (b *builder) buildEnrich(p *producer) {
 		return
 	}
 	p.step.Enrich, p.output = e, e.Function.Result()
+	b.warnRate(p, e)
+}
+
+// queuedMax is how many records wait in front of one task of a step at the most, if they are
+// small: four batches, as the runtime makes them.
+const queuedMax = 4 * 2048
+
+// warnRate warns of a rate at which a checkpoint is not to be expected: its barrier is behind
+// what waits in front of the step.
+func (b *builder) warnRate(p *producer, e *Enrich) {
+	if b.checkpoint == nil || e.HTTP.Rate == 0 {
+		return
+	}
+	queued := queuedMax
+	if e.Unordered || p.node.has("key-by") {
+		queued *= b.job.Parallelism
+	}
+	if takes := float64(queued) / e.HTTP.Rate; takes > b.checkpoint.Timeout.Seconds() {
+		at := p.path + "." + enrichOperation + ".http.rate-limit"
+		b.warn(p.node.get(enrichOperation).get("http").get("rate-limit"), at,
+			"A checkpoint comes behind what waits in front of the step %s, which may be %d records. At %g in a second they take %s, and a checkpoint may take %s: while there is more to ask about than that, none is made. A longer timeout of checkpoint allows it",
+			p.name, queued, e.HTTP.Rate, formatDuration(int64(takes)*1000), shownDuration(b.checkpoint.Timeout))
+	}
 }
 
 // checkEnrich refuses what belongs to other steps.

@@ -95,7 +95,7 @@ func (b *builder) source(s *job.Source) error {
 	if err != nil {
 		return err
 	}
-	b.job.check.parts++
+	b.job.check.parts = append(b.job.check.parts, "source "+s.Name)
 	if s.Connector.Test {
 		b.feed(s, from)
 		return nil
@@ -234,7 +234,7 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 	t.in.loose = b.config.Checkpoints != nil && b.config.Checkpoints.AtLeastOnce
 	t.in.rules = b.rules()
 	t.node = b.job.sched.add(name, level, t, false)
-	b.job.check.parts++
+	b.job.check.parts = append(b.job.check.parts, name)
 	b.job.tasks = append(b.job.tasks, t)
 	return t
 }
