@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -97,6 +98,19 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	}
 	k.compareModules(e)
 	return nil
+}
+
+// left says what a run that is ended leaves to the next one.
+func (k *keeping) left() string {
+	names, err := k.store.List()
+	complete := slices.ContainsFunc(names, func(name string) bool {
+		n, known := checkpoint.ParseName(name)
+		return known && n.Kind == checkpoint.KindManifest && n.History == k.recovery.History
+	})
+	if err == nil && !complete {
+		return "no checkpoint is complete in " + k.shown + ", so the next run begins anew"
+	}
+	return "the next run goes on from the newest checkpoint in " + k.shown
 }
 
 // compareModules tells of modules that are not those that the state was made with:
