@@ -102,6 +102,11 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use %s\n", r.plan.Name, keep.recovery.Manifest.Epoch, anew(r.plan))
 		return nil
 	}
+	if keep != nil {
+		if err := keep.canGoOn(keep.recovery.Manifest); err != nil {
+			return err
+		}
+	}
 	if m.record, err = openRecorder(&c.RecordFlags, r.env.Log, r.plan, m); err != nil {
 		return err
 	}
