@@ -105,6 +105,9 @@ func (b *builder) http(h *HTTP, n *node, at string, capacity int) bool {
 	}
 	sound := b.allowed(h, n.get("allow"), at+".allow")
 	sound = b.private(h, n.get("private"), at+".private") && sound
+	if sound {
+		b.warnPrivate(h, n.get("allow"), at+".allow")
+	}
 	h.InFlight = int(number(n.get("in-flight"), int64(min(inFlightDefault, capacity))))
 	if in := n.get("in-flight"); in != nil && in.ok && h.InFlight > capacity {
 		b.wrong(in, at+".in-flight", "in-flight is %d, and no more than capacity, %d, can be under way", h.InFlight, capacity)
@@ -159,6 +162,16 @@ func (b *builder) allowed(h *HTTP, n *node, at string) bool {
 		h.Allow, h.Shown = append(h.Allow, p), append(h.Shown, item.written)
 		return true
 	})
+}
+
+// warnPrivate warns of what is allowed and will not be reached. Whoever lists one address of this
+// machine may mean the other.
+func (b *builder) warnPrivate(h *HTTP, n *node, at string) {
+	for i, p := range h.Allow {
+		if a, known := p.Address(); known && !connector.MayReach(a, h.Private) && !(a.IsLoopback() && connector.MayReach(netip.IPv6Loopback(), h.Private)) {
+			b.warn(n.items[i], fmt.Sprintf("%s[%d]", at, i), "%s is at %s, which is no public address, and private does not list it: no request gets there. private: [%s] allows it", h.Shown[i], a, a)
+		}
+	}
 }
 
 // private reads networks.
