@@ -18,13 +18,14 @@ import (
 func wasmFile(name string) string { return filepath.Join(testdata, "wasm", name+".wasm") }
 
 func TestModuleInspect(t *testing.T) {
-	o := run(t, ".", "module", "inspect", wasmFile("delays-c"), wasmFile("delays-go"))
+	o := run(t, ".", "module", "inspect", wasmFile("delays-c"), wasmFile("delays-go"), wasmFile("stores-c"))
 	o.expect(t, exitOK)
 	for _, part := range []string{
 		wasmFile("delays-c") + "\n  size      ", "  sha256    ", "  memory    ", "  ABI       version 0\n",
 		"  function  delays (aggregate)", "takes delay INT\n", "gives flights BIGINT, delay_sum BIGINT, delay_max INT\n",
 		"  imports   wasmstream.fail (i32, i32) -> ()\n", "function wasmstream_call (i32, i32, i32) -> (i64)\n",
 		"\n\n" + wasmFile("delays-go") + "\n", "wasmstream.manifest, ",
+		"state users, map of a window: user STRING to n BIGINT\n",
 	} {
 		if !strings.Contains(o.stdout, part) {
 			t.Errorf("it does not show %q", part)
@@ -141,6 +142,33 @@ sinks:
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("it does not show %q\n%s", want, o.stdout)
 		}
+	}
+}
+
+// TestCheckOutputs: the plan shows what functions put out beside their main output.
+func TestCheckOutputs(t *testing.T) {
+	folder := sandboxed(t)
+	write(t, filepath.Join(folder, "in.ndjson"), "")
+	write(t, filepath.Join(folder, "job.yaml"), `version: 1
+name: splits
+modules: {roles: {file: wasm/roles-c.wasm}}
+sources:
+  in: {file: {path: in.ndjson, format: json}, schema: {user: STRING, amount: BIGINT}}
+steps:
+  s: {from: in, flat-map: {wasm: roles.split}}
+sinks:
+  out: {from: [s, s.last], file: {path: out.ndjson, format: json}}
+`)
+	o := run(t, folder, "check", "job.yaml")
+	o.expect(t, exitOK)
+	if !strings.Contains(o.stdout, "gives n BIGINT\n               and s.last: n BIGINT\n") {
+		t.Error(o.stdout)
+	}
+	o = run(t, folder, "check", "--json", "job.yaml")
+	o.expect(t, exitOK)
+	var plan checkResult
+	if err := json.Unmarshal([]byte(o.stdout), &plan); err != nil || len(plan.Steps) != 1 || len(plan.Steps[0].Outputs) != 1 || plan.Steps[0].Outputs[0].Name != "s.last" {
+		t.Errorf("%v, %+v", err, plan)
 	}
 }
 
