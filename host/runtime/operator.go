@@ -259,7 +259,10 @@ func (t *operatorTask) handle() (bool, error) {
 			}
 		}
 		if t.mark == len(t.batch.Marks) {
-			return t.complete()
+			spent := t.room.sum()
+			done, err := t.complete() // of rows that were put off, perhaps of all
+			t.room.pace(t.batch.Len(), t.room.sum()-spent)
+			return done, err
 		}
 		t.event = t.in.apply(t.channel, t.batch.Marks[t.mark])
 		t.mark++

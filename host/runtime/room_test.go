@@ -120,6 +120,11 @@ func answer(f *job.Function, size int) guesttest.Function {
 	case abi.RoleEncode:
 		row = rowOf(job.MessageSchema, size)
 	case abi.RoleTimestamp:
+		return func(o *guesttest.Op) {
+			if o.Kind == abi.OpOnRecord {
+				o.EventTime(1)
+			}
+		}
 	default:
 		row = rowOf(f.Result(), size)
 	}
