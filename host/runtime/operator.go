@@ -109,7 +109,7 @@ func (t *operatorTask) work() (outcome, error) {
 			if t.isStopping() {
 				return outcome{}, nil
 			}
-			if t.keeper.isSlicing() || t.room.isOver() {
+			if t.keeper.isSlicing() {
 				break
 			}
 			t.node.sched.giveWay(t.node)
