@@ -108,11 +108,16 @@ func (r *room) reach(from, to int) int {
 // pace goes by what so many rows have cost, those before that were put off included: a
 // stride is to take a turn at most. All of a batch is one, where functions are quick.
 func (r *room) pace(rows int, fuel int64) {
+	if r != nil && (fuel > turnFuel || rows == r.stride) { // rarely: this is to be inlined
+		r.adapt(rows, fuel)
+	}
+}
+
+func (r *room) adapt(rows int, fuel int64) {
 	switch {
-	case r == nil:
 	case fuel > turnFuel:
 		r.stride = max(1, int(int64(rows)*turnFuel/fuel))
-	case rows == r.stride && r.stride < strideMax:
+	case r.stride < strideMax:
 		r.stride *= 2
 	}
 }
