@@ -528,7 +528,7 @@ func (c *Caller) ask(pointer uint32) (effects, edited []byte, err error) {
 	return effects, edited, nil
 }
 
-// Spent is the fuel of an op that Fault is told of, at least, if the function was called; else 0.
+// Spent is the fuel of an op that Fault is told of, if the function was called; else 0.
 func (c *Caller) Spent() int64 { return c.spent }
 
 // Asked is how many ops the function was asked about so far.

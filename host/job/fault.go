@@ -17,7 +17,7 @@ var FailedSchema = stream.MustSchema(
 	stream.Field{Name: "message", Type: stream.Type{Kind: stream.String}},   // what went wrong
 	stream.Field{Name: "function", Type: stream.Type{Kind: stream.String}},  // module.function
 	stream.Field{Name: "key", Type: stream.Type{Kind: stream.String}},       // for people
-	stream.Field{Name: "fuel", Type: stream.Type{Kind: stream.BigInt}},      // that the op took, at least: see sandbox.Fault
+	stream.Field{Name: "fuel", Type: stream.Type{Kind: stream.BigInt}},      // that the op took
 	stream.Field{Name: "backtrace", Type: stream.Type{Kind: stream.String}}, // a line for each of the guest's functions, the innermost first
 	stream.Field{Name: "original", Type: stream.Type{Kind: stream.Bytes}},   // what was read at position: the bytes of a line or message
 	stream.Field{Name: "other", Type: stream.Type{Kind: stream.Bytes}},      // of a join, the right row; record is the left one

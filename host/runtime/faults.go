@@ -50,7 +50,7 @@ type failure struct {
 	key      string         // for people; "" if there is none
 	time     stream.EventTime
 	where    string // what the function was asked for, in words
-	fuel     int64  // that the op took, at least; 0: it is not known
+	fuel     int64  // that the op took; 0: it is not known
 	asked    int64  // ops of the function so far; 0: it is not known
 	costly   int64  // rebuilds for it that count like faults
 	note     string // what is to be added to the message

@@ -23,9 +23,7 @@ type Fault struct {
 	// Message tells more, for people: what the guest gave to fail, or the engine's
 	// words for a trap and what the guest wrote to stderr before it.
 	Message string
-	// Fuel is what the call had spent by then, at least: of a trap of the processor's (a
-	// division by zero, memory out of bounds) what the function that has it spent may be
-	// missing, since it keeps that in a local where it has loops (package meter).
+	// Fuel is what the call had been charged by then.
 	Fuel int64
 	// Backtrace names the guest's functions, the innermost first.
 	Backtrace []string

@@ -97,8 +97,7 @@ func (i *Instance) budget(entry string) int64 {
 func (i *Instance) Ops(n int) { i.ops = n }
 
 // Fuel returns what the last pair of In and Call has spent, in units of about one
-// instruction. It is the same whenever the pair is repeated on the same memory. Of a pair
-// that ended in a fault it is as in Fault.
+// instruction. It is the same whenever the pair is repeated on the same memory.
 func (i *Instance) Fuel() int64 {
 	if i.meters.fuel == nil {
 		return 0

@@ -10,7 +10,7 @@ type generator struct {
 	functions int
 	self      int
 	code      [][]byte // instruction by instruction
-	labels    int      // open blocks
+	labels    []bool   // blocks that are open, and whether each is a loop
 	counters  int      // locals used by loops
 	loops     int      // open loops
 }
@@ -26,7 +26,7 @@ func (g *generator) emit(parts ...any) { g.code = append(g.code, code(parts...))
 
 // function makes a body.
 func (g *generator) function(self int) [][]byte {
-	g.self, g.code, g.labels, g.counters, g.loops = self, nil, 0, 0, 0
+	g.self, g.code, g.labels, g.counters, g.loops = self, nil, nil, 0, 0
 	g.statements(3+g.IntN(6), 4)
 	g.value(3)
 	return g.code
@@ -49,18 +49,21 @@ func (g *generator) statement(depth int) {
 	case 1:
 		g.value(2)
 		g.emit(opIf, void)
-		g.inside(depth)
+		g.inside(depth, false)
 		if g.IntN(2) == 0 {
 			g.emit(opElse)
-			g.inside(depth)
+			g.inside(depth, false)
 		}
 		g.emit(opEnd)
 	case 2:
 		g.loop(depth)
 	case 3:
-		if g.labels > g.loops { // to a label of a block: those of loops are for the loops
-			g.value(2)
-			g.emit(0x0d, uleb(uint64(g.IntN(g.labels))))
+		if n := len(g.labels); n > 0 {
+			// To a label of a block: those of loops are for the loops, which would not end.
+			if label := g.IntN(n); !g.labels[n-1-label] {
+				g.value(2)
+				g.emit(0x0d, uleb(uint64(label)))
+			}
 		}
 	case 4:
 		g.table()
@@ -87,26 +90,29 @@ func (g *generator) statement(depth int) {
 			g.emit(opUnreachable)
 			g.emit(opEnd)
 		}
+	case 10:
+		if g.IntN(4) == 0 { // a stretch that costs more than what is charged in vain
+			g.emit(repeated(100+g.IntN(300), i32(0), 0x28, 2, 0, opDrop))
+		}
 	default:
 		g.assign()
 	}
 }
 
-// inside makes what is between a block's begin and its end. Branches to loops would
-// make them endless, so that no label is open inside one but its own.
-func (g *generator) inside(depth int) {
-	if g.loops == 0 {
-		g.labels++
-		g.statements(1+g.IntN(3), depth-1)
-		g.labels--
-		return
-	}
+// inside makes what is between a block's begin and its end.
+func (g *generator) inside(depth int, loop bool) {
+	g.labels = append(g.labels, loop)
 	g.statements(1+g.IntN(3), depth-1)
+	g.labels = g.labels[:len(g.labels)-1]
 }
 
 func (g *generator) block(depth int) {
 	g.emit(opBlock, void)
-	g.inside(depth)
+	g.inside(depth, false)
+	if g.IntN(4) == 0 { // what is behind it is for those that branch there
+		g.value(1)
+		g.emit(opReturn)
+	}
 	g.emit(opEnd)
 }
 
@@ -116,21 +122,32 @@ func (g *generator) loop(depth int) {
 	}
 	counter := genLocals + g.counters
 	g.counters++
-	outer := g.labels
-	g.labels = 0
 	g.emit(i32(int32(1 + g.IntN(6))))
 	g.emit(opLocalSet, counter)
+	leaves := g.IntN(2) == 0 // by a branch, or at its end
+	if leaves {
+		g.emit(opBlock, void)
+		g.labels = append(g.labels, false)
+	}
 	g.emit(opLoop, void)
 	g.loops++
-	g.statements(1+g.IntN(3), depth-1)
+	g.inside(depth, true)
 	g.loops--
 	g.emit(opLocalGet, counter)
 	g.emit(i32(1))
 	g.emit(0x6b)
 	g.emit(opLocalTee, counter)
+	if leaves {
+		g.emit(0x45) // i32.eqz
+		g.emit(0x0d, 1)
+		g.emit(opBr, 0)
+		g.emit(opEnd)
+		g.emit(opEnd)
+		g.labels = g.labels[:len(g.labels)-1]
+		return
+	}
 	g.emit(0x0d, 0)
 	g.emit(opEnd)
-	g.labels = outer
 }
 
 // table branches by a value over blocks of its own.
@@ -223,7 +240,23 @@ func (g *generator) value(depth int) {
 	}
 }
 
-// genModule makes a module, and the same one counting its instructions in global 0.
+// genCost is what an instruction costs at least, by the prose of the meters: what only begins or ends a block costs nothing.
+func genCost(i []byte) int32 {
+	if len(i) > 500 {
+		return int32(len(i)/6) * 10 // the stretch of statement
+	}
+	switch op := i[0]; {
+	case op == opBlock || op == opLoop || op == opElse || op == opEnd:
+		return 0
+	case op >= 0x28 && op <= 0x35 || op >= 0x6d && op <= 0x70 || op == opMemoryGrow || op == 0xfc: // loads, divisions, growth, lengths
+		return 8
+	case op >= 0x36 && op <= 0x3e: // stores
+		return 4
+	}
+	return 1
+}
+
+// genModule makes a module, and the same one counting what its instructions cost in global 0.
 func genModule(random *rand.Rand) (plain, counting []byte) {
 	const functions = 6
 	g := &generator{Rand: random, functions: functions}
@@ -236,8 +269,8 @@ func genModule(random *rand.Rand) (plain, counting []byte) {
 				f.export = "f"
 			}
 			for _, i := range body {
-				if counts == 1 {
-					f.body = append(f.body, code(opGlobalGet, 0, i32(1), opI32Add, opGlobalSet, 0)...)
+				if cost := genCost(i); counts == 1 && cost > 0 {
+					f.body = append(f.body, code(opGlobalGet, 0, i32(cost), opI32Add, opGlobalSet, 0)...)
 				}
 				f.body = append(f.body, i...)
 			}

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +10,7 @@ import (
 // The frames of BenchmarkRoles: so many ops on so many slots of so many bytes.
 const rolesOps, rolesSlots, rolesStride = 256, 64, 24
 
-// BenchmarkRoles is 256 ops of a function of udfs/roles in a frame that is there already. least is the quickest call's,
-// which others on the machine change little, and with/without-least what meters cost by it; with/without is the median, of calls in turn.
+// BenchmarkRoles is 256 ops of a function of udfs/roles in a frame that is there already.
 func BenchmarkRoles(b *testing.B) {
 	for _, f := range []struct {
 		name     string
@@ -26,21 +23,11 @@ func BenchmarkRoles(b *testing.B) {
 		frame := rolesFrame(f.kind)
 		for _, language := range []string{"c", "go", "rust"} {
 			b.Run(f.name+"/"+language, func(b *testing.B) {
-				guests := [2]*guest{openRole(b, language, f.function, Options{CacheDir: sharedCache}), openRole(b, language, f.function, Options{unmetered: true})}
-				var ratios []float64
-				least := [2]time.Duration{math.MaxInt64, math.MaxInt64}
-				for n := 0; b.Loop(); n++ {
-					var took [2]time.Duration
-					for _, i := range [2]int{n % 2, 1 - n%2} {
-						took[i] = callRole(b, guests[i], f.function, frame)
-						least[i] = min(least[i], took[i])
-					}
-					ratios = append(ratios, float64(took[0])/float64(took[1]))
-				}
-				slices.Sort(ratios)
-				b.ReportMetric(float64(least[0])/rolesOps, "least-ns/op-of-frame")
-				b.ReportMetric(ratios[len(ratios)/2], "with/without")
-				b.ReportMetric(float64(least[0])/float64(least[1]), "with/without-least")
+				open := func(wasm []byte, o Options) *guest { return openRole(b, wasm, f.function, o) }
+				ns := benchmarkMeters(b, guestBytes(b, "roles-"+language+".wasm"), open, func(g *guest) time.Duration {
+					return callRole(b, g, f.function, frame)
+				})
+				b.ReportMetric(ns/rolesRepeats/rolesOps, "least-ns/op-of-frame")
 			})
 		}
 	}
@@ -60,8 +47,8 @@ func rolesFrame(kind abi.OpKind) []byte {
 }
 
 // openRole makes a guest of udfs/roles and opens a function of it.
-func openRole(b *testing.B, language string, function uint32, o Options) *guest {
-	g := instantiate(b, load(b, o, guestBytes(b, "roles-"+language+".wasm")))
+func openRole(b *testing.B, wasm []byte, function uint32, o Options) *guest {
+	g := instantiate(b, load(b, o, wasm))
 	parameter := make([]byte, 16)
 	parameter[8] = 100
 	h := abi.Layout(1, 0, rolesStride, len(parameter), 0)
@@ -75,7 +62,10 @@ func openRole(b *testing.B, language string, function uint32, o Options) *guest 
 	return g
 }
 
-// callRole has a frame performed, and says how long that took.
+// rolesRepeats is how often a frame is performed in a measured call: the clock's steps are a twentieth of some frames.
+const rolesRepeats = 16
+
+// callRole has a frame performed so often, and says how long that took.
 func callRole(b *testing.B, g *guest, function uint32, frame []byte) time.Duration {
 	room, pointer, err := g.In(len(frame))
 	if err != nil {
@@ -83,8 +73,13 @@ func callRole(b *testing.B, g *guest, function uint32, frame []byte) time.Durati
 	}
 	copy(room, frame)
 	start := time.Now()
-	if _, err := g.Call(function, pointer, len(frame)); err != nil {
-		b.Fatal(err)
+	for range rolesRepeats {
+		if _, _, err = g.In(len(frame)); err == nil {
+			_, err = g.Call(function, pointer, len(frame))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
 	}
 	return time.Since(start)
 }

@@ -55,6 +55,7 @@ func (f *fake) run(ctx context.Context) {
 	done := map[string]map[Result]bool{}
 	for _, topic := range topics[1:] {
 		done[topic] = map[Result]bool{}
+		f.must(awaitSettled(ctx, bootstrap, topic)) // a commit of its former self may still be on its way to readers
 		seen, err := readOutput(ctx, bootstrap, topic)
 		f.must(err)
 		for _, s := range seen {

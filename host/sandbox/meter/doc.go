@@ -10,28 +10,26 @@
 //
 // # How
 //
-// Fuel is charged at the entry of a function and at the head of a loop, for what is
-// executed from there on until the next charge. Elsewhere control only moves
-// forward, so that nothing is executed twice between two charges. Stretches behind
-// a branch are charged apart where they are long, and with what is before them
-// where they are short (see plan): a charge costs as much as some instructions.
-// Bulk operations are charged by their length when it is known, growing memory by its
-// pages. A function that is short and ends surely is charged by its callers.
+// Fuel is charged at the entry of a function and at the head of a loop, for the dearest way
+// that control may take from there to the next charge; and at a few other places, so that a
+// charge is not much more than what is then executed (see ways.go): a charge costs as much
+// as some instructions. Elsewhere control only moves forward, so that nothing is executed
+// twice between two charges. Bulk operations are charged by their length when it is known,
+// growing memory by its pages. Of a function that calls no other the entry is charged by its
+// callers, if it can be called by code of the module alone.
 //
-// A function whose loops go round more often than they call others, as it seems, has
-// fuel in a local of its own, and puts it back where it returns, stops, or calls a
-// function that charges. In a trap of the processor's between two of these the global is
-// behind: it says less than was spent, and the same each time.
+// The counter is always up to date, in a trap too. A short loop keeps what is left in a
+// local as well, since a load of what was just stored would take longer than its round.
 //
-// Depth is taken by functions that call others, by the room that they may need on
-// the engine's stack, and given back where they return; a trap may leave it taken.
+// Depth is taken by functions that call others which do so, too, by the room that they may
+// need on the engine's stack, and given back where they return; a trap may leave it taken.
 //
 // # Invariants
 //
 // A. No path executes more instructions than were charged for when it began, up to
 // the greatest stretch between two checks, which is shorter than a function.
 //
-// B. Charged is at most a constant times what is executed (see plan).
+// B. Charged is at most a constant times what is executed (see ways.go).
 //
 // C. Types, functions, locals and globals keep their indices: what is added comes
 // last. So names, exports, elements and all code that is not touched stay right.

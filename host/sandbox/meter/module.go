@@ -23,6 +23,7 @@ const (
 	sectionFunction = 3
 	sectionGlobal   = 6
 	sectionExport   = 7
+	sectionElement  = 9
 	sectionCode     = 10
 )
 
@@ -39,8 +40,8 @@ type rewriter struct {
 	imported int      // functions
 	defined  []uint32 // their types
 	globals  uint32
-	bodies   []span // of defined functions
-	short    []uint32
+	bodies   []span   // of defined functions
+	callees  []callee // the defined functions
 
 	added     []byte // types
 	typesMore uint32
@@ -74,7 +75,7 @@ func Rewrite(wasm []byte) ([]byte, error) {
 	if err := r.read(); err != nil {
 		return nil, fmt.Errorf("meter: %w", err)
 	}
-	r.findShort()
+	r.findLeaves()
 	r.code = make([]byte, 0, len(wasm)+len(wasm)/2)
 	r.code = binary.AppendUvarint(r.code, uint64(len(r.bodies)))
 	for n := range r.bodies {
@@ -127,10 +128,13 @@ func (r *rewriter) readSection(s section) bool {
 			}
 			r.defined = append(r.defined, index)
 		}
+		r.callees = make([]callee, len(r.defined))
 	case sectionGlobal:
 		r.globals += uint32(c.Count(1))
 	case sectionExport:
 		return r.checkExports(&c)
+	case sectionElement:
+		r.readElements(&c)
 	case sectionCode:
 		n := c.Count(2)
 		r.bodies = make([]span, 0, n)
@@ -192,6 +196,62 @@ func (r *rewriter) readImports(c *opcode.Cursor) {
 	}
 }
 
+// readElements notes which functions may be called through the table. All segments are
+// for a place in it, others are refused before.
+func (r *rewriter) readElements(c *opcode.Cursor) {
+	const passive, named, expressions = 1, 2, 4
+	for range c.Count(2) {
+		mode := c.U32()
+		if mode&passive != 0 {
+			c.Bad = true
+		}
+		if mode&named != 0 {
+			c.U32()
+		}
+		r.readConstant(c)
+		if mode&named != 0 {
+			c.Byte()
+		}
+		for range c.Count(1) {
+			if mode&expressions == 0 {
+				r.expose(c.U32())
+			} else {
+				r.readConstant(c)
+			}
+			if c.Bad {
+				return
+			}
+		}
+	}
+}
+
+// readConstant reads the expression of an index: of a place in the table, or of a function.
+func (r *rewriter) readConstant(c *opcode.Cursor) {
+	const refNull, refFunc = 0xd0, 0xd2
+	switch c.Byte() {
+	case opI32Const:
+		for c.Byte() >= 0x80 {
+		}
+	case opcode.GlobalGet:
+		c.U32()
+	case refFunc:
+		r.expose(c.U32())
+	case refNull:
+		c.Byte()
+	default:
+		c.Bad = true
+	}
+	if c.Byte() != opEnd {
+		c.Bad = true
+	}
+}
+
+func (r *rewriter) expose(index uint32) {
+	if to := r.callee(index); to != nil {
+		to.open = true
+	}
+}
+
 // checkExports is invariant D for what is exported. (Constant expressions cannot reach
 // the counters: they are mutable, and no import.)
 func (r *rewriter) checkExports(c *opcode.Cursor) bool {
@@ -200,6 +260,9 @@ func (r *rewriter) checkExports(c *opcode.Cursor) bool {
 		kind, index := c.Byte(), c.U32()
 		if c.Bad || kind == 3 && index >= r.globals {
 			return false
+		}
+		if kind == 0 {
+			r.expose(index)
 		}
 	}
 	return true

@@ -6,63 +6,27 @@ import (
 	"github.com/wasmstream/wasmstream/host/sandbox/opcode"
 )
 
-// A point is a place in a function where fuel may be charged: at its entry, at the
-// head of a loop, and wherever control may come from several sides or go on only
-// under a condition. Each point's cost is that of the stretch behind it. Its
-// dominator is an earlier point that is passed exactly once before it, whichever
-// way control takes, so that a cost may be moved there; that is what makes few
-// charges of many points. What is moved to a point that control then does not take
-// is charged in vain: at most stretchMax for a stretch, and in all at most
-// vainMax, or what the point's own stretch costs (invariant B).
-type point struct {
-	at        uint32 // in the input: before the instruction there
-	cost      uint32
-	vain      uint32 // part of cost that was moved here
-	dominator uint32
-	open      uint32 // blocks that are open there
-	nested    uint32 // loops that are open there
-	loop      bool
-	kept      bool
+// A node is a place where control parts, comes together or turns back, with the stretch
+// of code behind it, up to the next. Those that are kept are charged where their stretch
+// begins, see ways.go.
+type node struct {
+	at     uint32 // in the input: where its stretch begins
+	cost   uint32 // of its stretch
+	charge uint32
+	label  uint32 // that a branch goes to; of a br_table, where in the input its labels are
+	length uint8  // of the instruction before its stretch, if that is a loop
+	op     byte   // that instruction
+	ends   byte   // what an end ends
+	kept   bool
+	spends bool // fuel is spent in its stretch by others, or by lengths
+	tight  bool // a loop that keeps fuel in a local
 }
-
-// Tuned by measurement (BenchmarkFuel): a charge costs as much as ten instructions
-// or so.
-const (
-	stretchMax = 128
-	vainMax    = 512
-	foldMax    = 24 // cost of an entry that the loop behind it is charged for
-)
-
-// Costs, in units of about one instruction.
-const (
-	costCallIndirect = 24 // and the most that a short function costs, see findShort
-	costBulk         = 8  // and what its length adds
-)
-
-// shortBytes is the size up to which a body is looked at to find short functions.
-const shortBytes = 64
-
-// Units per length: a page of memory is zeroed when it is first touched.
-const (
-	bulkBytesPerUnitLog = 3
-	unitsPerPageLog     = 10
-	unitsPerEntryLog    = 1
-)
 
 // An edit is an instruction that something is added to, or that is replaced.
 type edit struct {
 	at, end uint32
 	open    uint32 // blocks that are open there
-	nested  uint32 // loops that are open there
 	op, sub byte
-}
-
-// frame is a block that is open.
-type frame struct {
-	op       byte
-	before   uint32 // the point that was current before it
-	dead     bool   // whether code before it is
-	branched bool   // whether its label is used
 }
 
 // function is the plan of one function.
@@ -71,46 +35,55 @@ type function struct {
 	locals       uint32
 	groups       span
 	count        uint32 // of groups
-	points       []point
+	nodes        []node
 	edits        []edit
-	frames       []frame
-	current      uint32
-	dead         bool
-	cost         uint32 // of all that is alive
+	open         []byte // the blocks that are open
+	ways         ways
 	instructions uint32
-	calls        bool // has calls
+	calls        bool // functions of the module
+	deep         bool // and not just those that call no others
 	bulk         bool // has operations with a length
 	loops        bool
-	intoLoop     bool   // the entry leads straight into a loop
-	folded       bool   // whose head is charged and checked for it
-	nested       uint32 // loops that are open
-	cached       bool   // fuel is in a local of its own between calls
+	tight        bool // has a loop that keeps fuel in a local
 }
 
-// open reads the locals of a body.
-func (f *function) open(in []byte, body span, params uint32) error {
+// Costs, in units of about one instruction.
+const (
+	costCallIndirect = 24 // and the most that a function costs that it may call and that charges nothing
+	costBulk         = 8  // and what its length adds
+)
+
+// Units per length: a page of memory is zeroed when it is first touched.
+const (
+	bulkBytesPerUnitLog = 3
+	unitsPerPageLog     = 10
+	unitsPerEntryLog    = 1
+)
+
+// readLocals reads the locals of a body.
+func (f *function) readLocals(in []byte, body span, params uint32) error {
 	c := opcode.NewCursor(in, body.from, body.to)
 	l := c.Locals(params)
 	if c.Bad {
 		return errMalformed
 	}
-	*f = function{points: f.points[:0], frames: f.frames[:0], edits: f.edits[:0]}
+	*f = function{nodes: f.nodes[:0], edits: f.edits[:0], open: f.open[:0], ways: f.ways}
+	f.ways.in = in
 	f.locals, f.count, f.groups = l.Count, uint32(l.Groups), span{l.From, l.To}
 	f.at, f.end = c.At, body.to
 	return nil
 }
 
-// plan walks a function and finds its points with their costs.
-func (r *rewriter) plan(n int) error {
+// walk finds the nodes of a function; if only a leaf is wanted, it leaves at the first call.
+func (r *rewriter) walk(n int, leaf bool) error {
 	f := &r.f
-	if err := f.open(r.in, r.bodies[n], r.types[r.defined[n]].params); err != nil {
+	if err := f.readLocals(r.in, r.bodies[n], r.types[r.defined[n]].params); err != nil {
 		return err
 	}
-	f.points = append(f.points, point{at: uint32(f.at)})
-	f.frames = append(f.frames, frame{op: opcode.Block})
+	f.enter(&opcode.Instruction{Op: opcode.Block, At: f.at, End: f.at})
 	reader := opcode.Reader{Data: r.in, At: f.at, End: f.end}
 	var i opcode.Instruction
-	for len(f.frames) > 0 {
+	for len(f.open) > 0 && !(leaf && f.calls) {
 		if err := reader.Next(&i); err != nil {
 			return err
 		}
@@ -119,41 +92,10 @@ func (r *rewriter) plan(n int) error {
 		}
 		r.step(&i)
 	}
-	if reader.At != reader.End {
+	if len(f.open) == 0 && reader.At != reader.End {
 		return errMalformed
 	}
-	f.merge()
-	f.cached = f.loops && r.savedByCaching() > 0
 	return nil
-}
-
-// savedByCaching is about how many loads and stores it saves to have fuel in a local: two
-// a charge, as often as loops seem to go round; and what it takes, two a call.
-func (r *rewriter) savedByCaching() (saved int64) {
-	often := func(nested uint32) int64 { return 1 << (3 * min(nested, 5)) }
-	f := &r.f
-	for i := range f.points {
-		if p := &f.points[i]; p.kept && p.nested > 0 {
-			saved += often(p.nested)
-		}
-	}
-	for i := range f.edits {
-		if e := &f.edits[i]; e.isCall() && !r.isLast(e) {
-			saved -= often(e.nested)
-		}
-	}
-	return saved
-}
-
-func (e *edit) isCall() bool { return e.op == opcode.Call || e.op == opcode.CallIndirect }
-
-// isLast tells of a call that nothing comes after: it does not return.
-func (r *rewriter) isLast(e *edit) bool { return r.in[e.end] == opcode.Unreachable }
-
-// isShort tells of a function that is charged by its callers.
-func (r *rewriter) isShort(index uint32) bool {
-	n := int64(index) - int64(r.imported)
-	return n >= 0 && n < int64(len(r.short)) && r.short[n] > 0
 }
 
 // checkIndices is invariant D.
@@ -167,13 +109,13 @@ func (r *rewriter) checkIndices(i *opcode.Instruction) error {
 	case opcode.CallIndirect:
 		most = uint64(len(r.types))
 	case opcode.Br, opcode.BrIf, opcode.BrTable:
-		most = uint64(len(r.f.frames))
+		most = uint64(len(r.f.open))
 	case opcode.Block, opcode.Loop, opcode.If:
 		if int64(i.Block) >= int64(len(r.types)) {
 			return fmt.Errorf("a block has type %d, and there are %d (at byte %d)", i.Block, len(r.types), i.At)
 		}
 	case opcode.Else:
-		if f := &r.f; f.frames[len(f.frames)-1].op != opcode.If {
+		if f := &r.f; f.open[len(f.open)-1] != opcode.If {
 			return fmt.Errorf("an else has no if (at byte %d)", i.At)
 		}
 	}
@@ -186,52 +128,66 @@ func (r *rewriter) checkIndices(i *opcode.Instruction) error {
 // step accounts for one instruction.
 func (r *rewriter) step(i *opcode.Instruction) {
 	f := &r.f
-	f.charge(r.costOf(i))
+	f.instructions++
+	f.nodes[len(f.nodes)-1].cost += r.costOf(i)
 	switch i.Op {
 	case opcode.Block, opcode.Loop, opcode.If:
-		f.frames = append(f.frames, frame{op: i.Op, before: f.current, dead: f.dead})
-		if i.Op == opcode.Loop {
-			f.nested++
-		}
-		f.intoLoop = f.intoLoop || i.Op == opcode.Loop && len(f.points) == 1 && !f.dead
-		if i.Op != opcode.Block {
-			f.start(i.End, f.current, i.Op == opcode.Loop)
-		}
-		f.loops = f.loops || i.Op == opcode.Loop
+		f.enter(i)
 	case opcode.Else:
-		open := &f.frames[len(f.frames)-1]
-		open.op, f.dead = opcode.Else, open.dead
-		f.start(i.End, open.before, false)
+		f.open[len(f.open)-1] = opcode.Else
+		f.node(i)
 	case opcode.End:
-		f.close(i.End)
-	case opcode.Br, opcode.BrIf, opcode.BrTable:
-		f.mark(i)
-		if i.Op == opcode.BrIf {
-			f.start(i.End, f.current, false)
-		} else {
-			f.dead = true
-		}
+		ends := f.open[len(f.open)-1]
+		f.open = f.open[:len(f.open)-1]
+		f.node(i).ends = ends
+	case opcode.Br, opcode.BrIf:
+		f.node(i).label = i.Index
+	case opcode.BrTable:
+		f.node(i).label = uint32(i.At + 1)
 	case opcode.Unreachable:
-		f.edit(i)
-		f.dead = true
+		f.node(i)
 	case opcode.Return:
 		f.edit(i)
-		f.dead = true
+		f.node(i)
 	case opcode.Call, opcode.CallIndirect:
-		f.calls = true
-		if i.Op == opcode.CallIndirect || !r.isShort(i.Index) {
-			f.edit(i)
-		}
+		r.call(i)
 	case opcode.MemoryGrow, opcode.Misc:
 		if i.Op == opcode.MemoryGrow || hasLength(i) {
 			f.bulk = true
+			f.nodes[len(f.nodes)-1].spends = true
 			f.edit(i)
 		}
 	}
 }
 
+// call accounts for a call. The host does not call back, but charges for what it does.
+func (r *rewriter) call(i *opcode.Instruction) {
+	f, to := &r.f, &callee{} // by the table: it may be any
+	if i.Op == opcode.Call {
+		to = r.callee(i.Index)
+	}
+	if to == nil || !to.quiet {
+		f.nodes[len(f.nodes)-1].spends = true
+	}
+	if to != nil {
+		f.calls, f.deep = true, f.deep || !to.leaf
+	}
+}
+
+func (f *function) enter(i *opcode.Instruction) {
+	f.open = append(f.open, i.Op)
+	n := f.node(i)
+	n.length, n.kept = uint8(i.End-i.At), i.Op == opcode.Loop
+	f.loops = f.loops || n.kept
+}
+
+func (f *function) node(i *opcode.Instruction) *node {
+	f.nodes = append(f.nodes, node{at: uint32(i.End), op: i.Op})
+	return &f.nodes[len(f.nodes)-1]
+}
+
 func (f *function) edit(i *opcode.Instruction) {
-	f.edits = append(f.edits, edit{at: uint32(i.At), end: uint32(i.End), open: uint32(len(f.frames) - 1), nested: f.nested, op: i.Op, sub: i.Sub})
+	f.edits = append(f.edits, edit{at: uint32(i.At), end: uint32(i.End), open: uint32(len(f.open) - 1), op: i.Op, sub: i.Sub})
 }
 
 func hasLength(i *opcode.Instruction) bool {
@@ -245,8 +201,8 @@ func (r *rewriter) costOf(i *opcode.Instruction) uint32 {
 	case opcode.CallIndirect:
 		return costCallIndirect
 	case opcode.Call:
-		if r.isShort(i.Index) {
-			return 1 + r.short[int(i.Index)-r.imported]
+		if to := r.callee(i.Index); to != nil {
+			return 1 + to.pays
 		}
 	case opcode.MemoryGrow:
 		return costBulk
@@ -274,89 +230,3 @@ var slow = func() (costs [256]byte) {
 	}
 	return costs
 }()
-
-func (f *function) charge(cost uint32) {
-	f.instructions++
-	if !f.dead {
-		f.points[f.current].cost += cost
-		f.cost += cost
-	}
-}
-
-// start makes a point at which the code goes on.
-func (f *function) start(at int, dominator uint32, loop bool) {
-	if f.dead {
-		return
-	}
-	f.current = uint32(len(f.points))
-	f.points = append(f.points, point{at: uint32(at), dominator: dominator, open: uint32(len(f.frames) - 1), nested: f.nested, loop: loop})
-}
-
-// close ends a block. Behind a loop control comes from the loop alone, but once and
-// not once for each round.
-func (f *function) close(at int) {
-	open := f.frames[len(f.frames)-1]
-	f.frames = f.frames[:len(f.frames)-1]
-	if open.op == opcode.Loop {
-		f.nested--
-	}
-	if open.op == opcode.Block && !open.branched || len(f.frames) == 0 {
-		f.dead = f.dead || open.dead
-		return
-	}
-	f.dead = open.dead || open.op == opcode.Loop && f.dead
-	f.start(at, open.before, false)
-}
-
-// mark notes which labels a branch goes to: all up to the greatest of a br_table.
-func (f *function) mark(i *opcode.Instruction) {
-	if f.dead {
-		return
-	}
-	last := len(f.frames) - 1
-	if i.Op != opcode.BrTable {
-		f.frames[last-int(i.Index)].branched = true
-		return
-	}
-	for n := range int(i.Index) + 1 {
-		f.frames[last-n].branched = true
-	}
-}
-
-// merge decides where to charge, from the last point to the first: dominators come
-// before what they dominate.
-func (f *function) merge() {
-	for n := len(f.points) - 1; n > 0; n-- {
-		p := &f.points[n]
-		d := &f.points[p.dominator]
-		switch {
-		case p.loop:
-			p.cost, p.kept = max(p.cost, 1), true
-		case p.cost == 0:
-		case p.cost <= stretchMax && d.vain+p.cost <= max(vainMax, d.cost-d.vain):
-			d.cost += p.cost
-			d.vain += p.cost
-		default:
-			p.kept = true
-		}
-	}
-	f.points[0].kept = true
-	if f.intoLoop && f.points[0].cost <= foldMax {
-		f.points[1].cost += f.points[0].cost
-		f.points[0].cost, f.folded = 0, true
-	}
-}
-
-// findShort finds functions that their callers pay for: a few instructions without
-// loops and calls.
-func (r *rewriter) findShort() {
-	r.short = make([]uint32, len(r.bodies))
-	for n, body := range r.bodies {
-		if body.to-body.from > shortBytes || r.plan(n) != nil {
-			continue // what is wrong with it is told when it is rewritten
-		}
-		if f := &r.f; !f.loops && !f.calls && !f.bulk && f.cost+1 < costCallIndirect {
-			r.short[n] = max(f.cost, 1)
-		}
-	}
-}

@@ -12,6 +12,7 @@ const (
 	typeI64      = 0x7e
 	opEnd        = opcode.End
 	opMemorySize = 0x3f
+	opI32Const   = 0x41
 	opI64Const   = 0x42
 	opI32Sub     = 0x6b
 	opI64Add     = 0x7c
@@ -24,9 +25,13 @@ const (
 	blockVoid    = 0x40
 )
 
-// uncheckedMax is what a function without calls and loops may cost at most to be
-// charged without a look at what is left: the next check sees it.
+// uncheckedMax is what a function may be charged between two checks of its own, and those of
+// its callers' loops and entries, for there to be none at its entry.
 const uncheckedMax = 128
+
+// tightMax is what a round of a loop costs at most that keeps fuel in a local: there a load
+// of what was just stored would take longer than the round.
+const tightMax = 64
 
 // function writes one function. One that may have to stop looks like this, so that
 // stopping is out of the way of what goes on, and all labels of the original stay
@@ -42,34 +47,77 @@ const uncheckedMax = 128
 //	end
 //	unreachable
 func (r *rewriter) function(n int) error {
-	if r.short[n] > 0 {
+	c := &r.callees[n]
+	if c.quiet {
 		r.appendBody(r.in[r.bodies[n].from:r.bodies[n].to])
 		return nil
 	}
-	if err := r.plan(n); err != nil {
+	if err := r.walk(n, false); err != nil {
 		return err
 	}
 	f := &r.f
+	f.settle()
+	look := f.deep || f.unchecked() > uncheckedMax
+	if c.paid {
+		f.nodes[0].charge = 0
+	}
+	f.findTight()
 	r.body = r.body[:0]
-	groups, more := uint64(f.count), []byte(nil)
-	if f.bulk {
-		groups, more = groups+1, append(more, 1, typeI32) // its index is f.locals
-	}
-	if f.cached {
-		groups, more = groups+1, append(more, 1, typeI64) // see cache
-	}
-	r.body = binary.AppendUvarint(r.body, groups)
-	r.body = append(r.body, r.in[f.groups.from:f.groups.to]...)
-	r.body = append(r.body, more...)
-	if f.calls || f.loops || f.bulk || f.cost > uncheckedMax {
-		r.checked(r.defined[n])
+	r.locals()
+	if look || f.loops || f.bulk {
+		r.checked(r.defined[n], look)
 	} else {
-		r.charge(f.points[0].cost)
-		r.instructions(false)
+		r.charge(f.nodes[0].charge)
+		r.instructions()
 		r.body = append(r.body, opEnd)
 	}
 	r.appendBody(r.body)
 	return nil
+}
+
+// unchecked is what the function is charged but at the heads of loops, which look.
+func (f *function) unchecked() (charges uint64) {
+	for i := range f.nodes {
+		if n := &f.nodes[i]; n.kept && n.op != opcode.Loop {
+			charges += uint64(n.charge)
+		}
+	}
+	return charges
+}
+
+// findTight marks the loops in which nothing is charged but at their head, and little there.
+func (f *function) findTight() {
+	for at := range f.nodes {
+		head := &f.nodes[at]
+		if head.op != opcode.Loop || head.charge > tightMax || head.spends {
+			continue
+		}
+		for i := at + 1; f.nodes[i].ends != opcode.Loop; i++ {
+			if n := &f.nodes[i]; n.kept || n.spends {
+				head = nil
+				break
+			}
+		}
+		if head != nil {
+			head.tight, f.tight = true, true
+		}
+	}
+}
+
+// locals writes the function's locals and those that are added: one for a length, one for
+// fuel.
+func (r *rewriter) locals() {
+	f := &r.f
+	groups, more := uint64(f.count), []byte(nil)
+	if f.bulk {
+		groups, more = groups+1, append(more, 1, typeI32)
+	}
+	if f.tight {
+		groups, more = groups+1, append(more, 1, typeI64)
+	}
+	r.body = binary.AppendUvarint(r.body, groups)
+	r.body = append(r.body, r.in[f.groups.from:f.groups.to]...)
+	r.body = append(r.body, more...)
 }
 
 func (r *rewriter) appendBody(body []byte) {
@@ -78,45 +126,25 @@ func (r *rewriter) appendBody(body []byte) {
 }
 
 // checked writes a function that may have to stop.
-func (r *rewriter) checked(typeIndex uint32) {
+func (r *rewriter) checked(typeIndex uint32, look bool) {
 	f := &r.f
 	r.body = append(r.body, opcode.Block, blockVoid)
 	room := f.room()
-	if f.calls {
+	if f.deep {
 		r.add(r.depth(), -int64(room))
 	}
-	r.fetch()
-	if !f.folded {
-		r.charge(f.points[0].cost)
-		r.check(0, f.calls)
+	r.charge(f.nodes[0].charge)
+	if look {
+		r.check(0, f.deep)
 	}
 	r.body = append(r.body, opcode.Block)
 	r.body = r.appendBlockType(r.body, typeIndex)
-	r.instructions(true)
+	r.instructions()
 	r.body = append(r.body, opEnd)
-	r.settle()
-	if f.calls {
+	if f.deep {
 		r.add(r.depth(), int64(room))
 	}
-	r.body = append(r.body, opcode.Return, opEnd)
-	r.settle()
-	r.body = append(r.body, opcode.Unreachable, opEnd)
-}
-
-// fetch and settle move fuel to the function's own local, if it has one, and back: where it
-// is left and where it calls others, who look at the global.
-func (r *rewriter) fetch() {
-	if r.f.cached {
-		r.get(r.fuel())
-		r.cache(opcode.LocalSet)
-	}
-}
-
-func (r *rewriter) settle() {
-	if r.f.cached {
-		r.cache(opcode.LocalGet)
-		r.set(r.fuel())
-	}
+	r.body = append(r.body, opcode.Return, opEnd, opcode.Unreachable, opEnd)
 }
 
 // room is what a call of the function takes on the engine's stack, in words: a
@@ -142,46 +170,43 @@ func (r *rewriter) appendBlockType(dst []byte, typeIndex uint32) []byte {
 }
 
 // instructions writes the original's instructions but its last end, with the charges
-// and the edits that the plan has. In a function that can stop, the label to stop at is
-// the one behind all of the original.
-func (r *rewriter) instructions(canStop bool) {
+// and the edits that the plan has.
+func (r *rewriter) instructions() {
 	f := &r.f
 	written := f.at
 	flush := func(to int) {
 		r.body = append(r.body, r.in[written:to]...)
 		written = to
 	}
-	next := f.keptFrom(1)
-	for n := 0; n < len(f.edits) || next < len(f.points); {
-		if n == len(f.edits) || next < len(f.points) && f.points[next].at <= f.edits[n].at {
-			p := &f.points[next]
-			flush(int(p.at))
-			r.charge(p.cost)
-			if p.loop {
-				r.check(p.open+1, f.folded && next == 1 && f.calls)
+	open := uint32(0)
+	for n, next := 0, 1; n < len(f.edits) || next < len(f.nodes); {
+		if n == len(f.edits) || next < len(f.nodes) && f.nodes[next].at <= f.edits[n].at {
+			p := &f.nodes[next]
+			next++
+			switch {
+			case p.op == opcode.Loop:
+				flush(int(p.at) - int(p.length))
+				r.fetch(p)
+				flush(int(p.at))
+				r.chargeRound(p)
+				open++
+				r.check(open+1, false)
+				continue
+			case p.op == opcode.Block || p.op == opcode.If:
+				open++
+			case p.op == opcode.End:
+				open--
 			}
-			next = f.keptFrom(next + 1)
+			if p.charge > 0 {
+				flush(int(p.at))
+				r.charge(p.charge)
+			}
 			continue
 		}
 		e := &f.edits[n]
 		n++
 		switch {
-		case e.isCall():
-			if f.cached {
-				flush(int(e.at))
-				r.settle()
-				flush(int(e.end))
-				if !r.isLast(e) {
-					r.fetch()
-				}
-			}
-		case e.op == opcode.Unreachable:
-			// What was spent is to be seen. Behind a call that does not return it was settled.
-			if f.cached && !(n > 1 && f.edits[n-2].isCall() && f.edits[n-2].end == e.at) {
-				flush(int(e.at))
-				r.settle()
-			}
-		case e.op == opcode.Return && (f.calls || f.cached) && canStop:
+		case e.op == opcode.Return && f.deep:
 			flush(int(e.at))
 			r.body = binary.AppendUvarint(append(r.body, opcode.Br), uint64(e.open))
 			written = int(e.end)
@@ -196,17 +221,29 @@ func (r *rewriter) instructions(canStop bool) {
 	flush(f.end - 1)
 }
 
-// keptFrom returns the first point from n on at which is charged.
-func (f *function) keptFrom(n int) int {
-	for n < len(f.points) && !f.points[n].kept {
-		n++
+// fetch has a tight loop begin with the fuel in its local, and chargeRound charges there:
+// the counter is written too, so it is right wherever the loop is left.
+func (r *rewriter) fetch(loop *node) {
+	if loop.tight {
+		r.get(r.fuel())
+		r.tank(opcode.LocalSet)
 	}
-	return n
+}
+
+func (r *rewriter) chargeRound(loop *node) {
+	if !loop.tight {
+		r.charge(loop.charge)
+		return
+	}
+	r.tank(opcode.LocalGet)
+	r.body = append(appendSigned(append(r.body, opI64Const), int64(loop.charge)), opI64Sub)
+	r.tank(opcode.LocalTee)
+	r.set(r.fuel())
 }
 
 // check stops if there is no fuel, or no depth, left.
 func (r *rewriter) check(stop uint32, depth bool) {
-	r.getFuel()
+	r.get(r.fuel())
 	if depth {
 		r.get(r.depth())
 		r.body = append(r.body, opI64Or)
@@ -227,7 +264,7 @@ func (r *rewriter) chargeBulk(sub byte, stop uint32) {
 // chargeLength charges for the number on the stack, shifted, and leaves it there.
 func (r *rewriter) chargeLength(stop uint32, shift, op byte) {
 	r.local(opcode.LocalTee)
-	r.getFuel()
+	r.get(r.fuel())
 	r.local(opcode.LocalGet)
 	r.chargeShifted(stop, shift, op)
 }
@@ -236,7 +273,7 @@ func (r *rewriter) chargeLength(stop uint32, shift, op byte) {
 // answered on the stack: the size before, or -1, which counts as all pages there are.
 func (r *rewriter) chargeGrowth(stop uint32) {
 	r.local(opcode.LocalTee)
-	r.getFuel()
+	r.get(r.fuel())
 	r.body = append(r.body, opMemorySize, 0)
 	r.local(opcode.LocalGet)
 	r.body = append(r.body, opI32Sub)
@@ -246,7 +283,7 @@ func (r *rewriter) chargeGrowth(stop uint32) {
 // chargeShifted charges for the i32 on the stack, with the fuel below it.
 func (r *rewriter) chargeShifted(stop uint32, shift, op byte) {
 	r.body = append(r.body, opI64Extend, opI64Const, shift, op, opI64Sub)
-	r.setFuel()
+	r.set(r.fuel())
 	r.check(stop, false)
 }
 
@@ -255,26 +292,8 @@ func (r *rewriter) depth() uint32 { return r.globals + 1 }
 
 func (r *rewriter) charge(cost uint32) {
 	if cost > 0 {
-		r.getFuel()
-		r.body = append(appendSigned(append(r.body, opI64Const), int64(cost)), opI64Sub)
-		r.setFuel()
+		r.add(r.fuel(), -int64(cost))
 	}
-}
-
-func (r *rewriter) getFuel() {
-	if r.f.cached {
-		r.cache(opcode.LocalGet)
-		return
-	}
-	r.get(r.fuel())
-}
-
-func (r *rewriter) setFuel() {
-	if r.f.cached {
-		r.cache(opcode.LocalSet)
-		return
-	}
-	r.set(r.fuel())
 }
 
 // add adds to a counter. It subtracts where it can: the numbers are shorter to read.
@@ -301,8 +320,8 @@ func (r *rewriter) local(op byte) {
 	r.body = binary.AppendUvarint(append(r.body, op), uint64(r.f.locals))
 }
 
-// cache accesses the local that has the fuel.
-func (r *rewriter) cache(op byte) {
+// tank accesses the local that has the fuel in tight loops.
+func (r *rewriter) tank(op byte) {
 	index := uint64(r.f.locals)
 	if r.f.bulk {
 		index++
