@@ -272,7 +272,7 @@ func (p *problems) role(f *Function) {
 		p.add("merges is of assigners and triggers")
 	}
 	if f.GetProcessingTime() && f.GetRole() != RoleAssigner {
-		p.add("processing_time is of assigners")
+		p.add("processingTime is of assigners")
 	}
 }
 
@@ -363,8 +363,8 @@ func (p *problems) state(s *State) {
 	what := fmt.Sprintf("state %q: ", s.GetName())
 	p.choice(what+"kind", s.GetKind(), stateKinds)
 	p.choice(what+"scope", s.ScopeOrDefault(), stateScopes)
-	p.choice(what+"ttl_update", s.GetTtlUpdate(), stateUpdates)
-	p.choice(what+"ttl_visibility", s.GetTtlVisibility(), stateVisibility)
+	p.choice(what+"ttlUpdate", s.GetTtlUpdate(), stateUpdates)
+	p.choice(what+"ttlVisibility", s.GetTtlVisibility(), stateVisibility)
 	if (s.GetKind() == StateMap) != (len(s.GetKey().GetFields()) > 0) {
 		p.add("state %q: a map, and only a map, has a key", s.GetName())
 	}
@@ -374,8 +374,11 @@ func (p *problems) state(s *State) {
 	if s.GetScope() == ScopeBroadcast && s.GetKind() != StateMap {
 		p.add("state %q: broadcast state is a map", s.GetName())
 	}
+	if s.GetScope() == ScopeBroadcast && s.GetTtl() != "" {
+		p.add("state %q: broadcast state has no ttl: each task would forget at a time of its own", s.GetName())
+	}
 	if s.GetTtl() == "" && (s.GetTtlUpdate() != "" || s.GetTtlVisibility() != "") {
-		p.add("state %q: ttl_update and ttl_visibility need a ttl", s.GetName())
+		p.add("state %q: ttlUpdate and ttlVisibility need a ttl", s.GetName())
 	}
 	p.schema("state "+s.GetName()+" key", s.GetKey())
 	p.schema("state "+s.GetName()+" value", s.GetValue())

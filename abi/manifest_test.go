@@ -59,7 +59,10 @@ func TestValidate(t *testing.T) {
 		{"state of no kind", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "heap"}} }, `state "s": kind "heap" is unknown; there are value, list, map`},
 		{"state with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "valeu"}} }, `state "s": kind "valeu" is unknown; did you mean "value"?`},
 		{"scope with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", Scope: "broad"}} }, `state "s": scope "broad" is unknown; there are key, window, broadcast`},
-		{"update with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", TtlUpdate: "writes"}} }, `state "s": ttl_update "writes" is unknown; did you mean "write"?`},
+		{"update with a slip", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", TtlUpdate: "writes"}} }, `state "s": ttlUpdate "writes" is unknown; did you mean "write"?`},
+		{"broadcast that forgets", func(_ *Manifest, f *Function) {
+			f.States = []*State{{Name: "s", Kind: "map", Scope: ScopeBroadcast, Ttl: "1h", Key: f.Input, Value: f.Input}}
+		}, `state "s": broadcast state has no ttl`},
 		{"map without key", func(_ *Manifest, f *Function) { f.States = []*State{{Name: "s", Kind: "map", Value: f.Input}} }, "has a key"},
 	} {
 		m := sums()

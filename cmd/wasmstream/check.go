@@ -42,6 +42,12 @@ type stepPlan struct {
 	From    []string     `json:"from"`
 	What    string       `json:"operation"`
 	Columns []columnPlan `json:"columns"`
+	Outputs []outputPlan `json:"outputs,omitempty"` // of its functions, beside the main one
+}
+
+type outputPlan struct {
+	Name    string       `json:"name"` // STEP.OUTPUT
+	Columns []columnPlan `json:"columns"`
 }
 
 type sinkPlan struct {
@@ -76,7 +82,7 @@ func (c *CheckCommand) Run(e *Env) error {
 		return err
 	}
 	for _, w := range plan.Warnings {
-		screen.printf("warning: %s\n", w)
+		screen.printf("warning: %s\n", oneLine(w.String()))
 	}
 	checked(plan, nil).tell(e.Stdout)
 	return nil
@@ -99,7 +105,7 @@ func checked(plan *job.Job, err error) *checkResult {
 		c.Sources = append(c.Sources, sourcePlan{s.Name, placeOf(s.Connector), s.Output.Names(), columnNames(s)})
 	}
 	for _, s := range plan.Steps {
-		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.Reads()), operation(s), columnsOf(s.Output)})
+		c.Steps = append(c.Steps, stepPlan{s.Name, references(s.Reads()), operation(s), columnsOf(s.Output), outputsOf(s)})
 	}
 	for _, s := range plan.Sinks {
 		c.Sinks = append(c.Sinks, sinkPlan{s.Name, placeOf(s.Connector), references(s.From), columnsOf(s.Input)})
@@ -123,6 +129,18 @@ func references(refs []job.StreamRef) []string {
 		names[i] = r.String()
 	}
 	return names
+}
+
+// outputsOf are the outputs that functions of a step have beside the main one.
+func outputsOf(s *job.Step) (named []outputPlan) {
+	for _, f := range s.Functions {
+		for _, o := range f.Outputs {
+			if o.Name != "" {
+				named = append(named, outputPlan{job.StreamRef{Name: s.Name, Output: o.Name}.String(), columnsOf(o.Schema)})
+			}
+		}
+	}
+	return named
 }
 
 func columnsOf(s *stream.Schema) []columnPlan {
@@ -156,6 +174,9 @@ func (c *checkResult) tell(w io.Writer) {
 	for _, s := range c.Steps {
 		t.add("step", s.Name, "from "+strings.Join(s.From, ", ")+": "+s.What)
 		t.add("", "", "gives "+columnList(s.Columns))
+		for _, o := range s.Outputs {
+			t.add("", "", "and "+o.Name+": "+columnList(o.Columns))
+		}
 	}
 	for _, s := range c.Sinks {
 		t.add("sink", s.Name, "from "+strings.Join(s.From, ", ")+" to "+s.Path)

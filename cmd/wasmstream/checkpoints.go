@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -97,6 +98,30 @@ func (k *keeping) begin(e *Env, f *StartFlags) (err error) {
 	}
 	k.compareModules(e)
 	return nil
+}
+
+// canGoOn says what to do about a job that cannot go on from a checkpoint, nil if there is none.
+func (k *keeping) canGoOn(m *checkpoint.Manifest) error {
+	if m == nil {
+		return nil
+	}
+	if err := runtime.CanRestore(m, k.plan); err != nil {
+		return &exitError{exitBadInput, fmt.Errorf("%w. It goes on with the steps and the states of functions that it had; to run it anew, use %s", err, anew(k.plan))}
+	}
+	return nil
+}
+
+// left says what a run that is ended leaves to the next one.
+func (k *keeping) left() string {
+	names, err := k.store.List()
+	complete := slices.ContainsFunc(names, func(name string) bool {
+		n, known := checkpoint.ParseName(name)
+		return known && n.Kind == checkpoint.KindManifest && n.History == k.recovery.History
+	})
+	if err == nil && !complete {
+		return "no checkpoint is complete in " + k.shown + ", so the next run begins anew"
+	}
+	return "the next run goes on from the newest checkpoint in " + k.shown
 }
 
 // compareModules tells of modules that are not those that the state was made with:
@@ -220,7 +245,7 @@ func (k *keeping) restoreFrom(e *Env, path string) (_ checkpoint.Recovery, err e
 	case m.Job != k.plan.Name:
 		return checkpoint.Recovery{}, fmt.Errorf("the checkpoint in %s is one of job %s, and this is job %s", path, m.Job, k.plan.Name)
 	}
-	if err := runtime.CanRestore(m, k.plan); err != nil {
+	if err := k.canGoOn(m); err != nil {
 		return checkpoint.Recovery{}, err
 	}
 	if found.Newer != "" {

@@ -171,6 +171,16 @@ func TestStartsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestAnotherStateIsRefused: a job that cannot go on says what to do.
+func TestAnotherStateIsRefused(t *testing.T) {
+	folder, _ := killedWithDelta(t)
+	text := read(t, filepath.Join(folder, "job.yaml"))
+	write(t, filepath.Join(folder, "another.yaml"), strings.Replace(text, "delay_sum: sum(delay)", "delay_sum: avg(delay)", 1))
+	run(t, folder, "run", "another.yaml").expect(t, exitBadInput, "the state of step hourly is another now: the checkpoint has ", "to run it anew, use --fresh")
+	run(t, folder, "run", "job.yaml").expect(t, 0)
+	checkHourly(t, folder)
+}
+
 // lockPart holds the part file of the job's result, as another run does, until the
 // function that it returns is called.
 func lockPart(t *testing.T, folder string) (free func()) {

@@ -150,7 +150,7 @@ func TestFunctionsPage(t *testing.T) {
 	}
 	for _, b := range blocks {
 		code := strings.Join(b.lines, "\n")
-		if b.language == "console" {
+		if b.language == "console" || strings.Contains(code, "interval-join:") { // TestStepsOfTwoStreams in host/job
 			continue
 		}
 		if !slices.ContainsFunc(sources, func(s string) bool { return strings.Contains(s, code) }) {

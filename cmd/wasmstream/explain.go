@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/wasmstream/wasmstream/abi"
 	"github.com/wasmstream/wasmstream/host/guest"
 	"github.com/wasmstream/wasmstream/host/job"
 	"github.com/wasmstream/wasmstream/host/runtime"
 	"github.com/wasmstream/wasmstream/host/sandbox"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // locatedError is an error whose text begins with a place in a file.
@@ -99,13 +99,16 @@ func (e *faultError) Error() string { return e.text }
 // Unwrap is the error as the engine gave it.
 func (e *faultError) Unwrap() error { return e.err }
 
-// oneLine makes text that comes from a guest or a record safe for a terminal:
-// control characters, which could do anything there, become spaces.
+// oneLine makes text that comes from a guest or a record one line that is safe for a terminal.
 func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	return stream.Printable(strings.NewReplacer("\n", " ", "\t", " ", "\r", " ").Replace(text))
+}
+
+// printableLines is the same for text of several lines.
+func printableLines(text string) string {
+	parts := strings.Split(text, "\n")
+	for i, line := range parts {
+		parts[i] = stream.Printable(line)
+	}
+	return strings.Join(parts, "\n")
 }

@@ -228,7 +228,7 @@ func report(w io.Writer, err error) {
 	if !beginsWithFile(err) {
 		text = "wasmstream: " + text
 	}
-	fmt.Fprintln(w, text)
+	fmt.Fprintln(w, printableLines(text))
 }
 
 func beginsWithFile(err error) bool {

@@ -245,22 +245,30 @@ func tellState(t *table, s *abi.State) {
 	if s.GetTtl() != "" {
 		verb += ", forgotten after " + s.GetTtl()
 	}
-	tellSchema(t, cut(oneLine(verb), lineMax)+":", s.GetValue())
+	if s.GetKind() == abi.StateMap {
+		verb += ": " + schemaText(s.GetKey()) + " to"
+	} else {
+		verb += ":"
+	}
+	tellSchema(t, cut(oneLine(verb), lineMax), s.GetValue())
 }
 
 func tellSchema(t *table, verb string, s *abi.Schema) {
 	if s == nil {
 		return
 	}
-	text := "any columns"
-	if !s.GetAny() {
-		var columns []string
-		for _, f := range s.GetFields() {
-			columns = append(columns, f.GetName()+" "+f.GetType())
-		}
-		text = strings.Join(columns, ", ")
+	t.add("", "  "+verb+" "+cut(oneLine(schemaText(s)), lineMax))
+}
+
+func schemaText(s *abi.Schema) string {
+	if s.GetAny() {
+		return "any columns"
 	}
-	t.add("", "  "+verb+" "+cut(oneLine(text), lineMax))
+	var columns []string
+	for _, f := range s.GetFields() {
+		columns = append(columns, f.GetName()+" "+f.GetType())
+	}
+	return strings.Join(columns, ", ")
 }
 
 func tellList(t *table, name string, list []string) {

@@ -18,13 +18,14 @@ import (
 func wasmFile(name string) string { return filepath.Join(testdata, "wasm", name+".wasm") }
 
 func TestModuleInspect(t *testing.T) {
-	o := run(t, ".", "module", "inspect", wasmFile("delays-c"), wasmFile("delays-go"))
+	o := run(t, ".", "module", "inspect", wasmFile("delays-c"), wasmFile("delays-go"), wasmFile("stores-c"))
 	o.expect(t, exitOK)
 	for _, part := range []string{
 		wasmFile("delays-c") + "\n  size      ", "  sha256    ", "  memory    ", "  ABI       version 0\n",
 		"  function  delays (aggregate)", "takes delay INT\n", "gives flights BIGINT, delay_sum BIGINT, delay_max INT\n",
 		"  imports   wasmstream.fail (i32, i32) -> ()\n", "function wasmstream_call (i32, i32, i32) -> (i64)\n",
 		"\n\n" + wasmFile("delays-go") + "\n", "wasmstream.manifest, ",
+		"state users, map of a window: user STRING to n BIGINT\n",
 	} {
 		if !strings.Contains(o.stdout, part) {
 			t.Errorf("it does not show %q", part)
@@ -141,6 +142,33 @@ sinks:
 		if !strings.Contains(o.stdout, want) {
 			t.Errorf("it does not show %q\n%s", want, o.stdout)
 		}
+	}
+}
+
+// TestCheckOutputs: the plan shows what functions put out beside their main output.
+func TestCheckOutputs(t *testing.T) {
+	folder := sandboxed(t)
+	write(t, filepath.Join(folder, "in.ndjson"), "")
+	write(t, filepath.Join(folder, "job.yaml"), `version: 1
+name: splits
+modules: {roles: {file: wasm/roles-c.wasm}}
+sources:
+  in: {file: {path: in.ndjson, format: json}, schema: {user: STRING, amount: BIGINT}}
+steps:
+  s: {from: in, flat-map: {wasm: roles.split}}
+sinks:
+  out: {from: [s, s.last], file: {path: out.ndjson, format: json}}
+`)
+	o := run(t, folder, "check", "job.yaml")
+	o.expect(t, exitOK)
+	if !strings.Contains(o.stdout, "gives n BIGINT\n               and s.last: n BIGINT\n") {
+		t.Error(o.stdout)
+	}
+	o = run(t, folder, "check", "--json", "job.yaml")
+	o.expect(t, exitOK)
+	var plan checkResult
+	if err := json.Unmarshal([]byte(o.stdout), &plan); err != nil || len(plan.Steps) != 1 || len(plan.Steps[0].Outputs) != 1 || plan.Steps[0].Outputs[0].Name != "s.last" {
+		t.Errorf("%v, %+v", err, plan)
 	}
 }
 
@@ -263,6 +291,51 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		run(t, folder, "run", "job.yaml").expect(t, exitRefused, c.want)
 		write(t, filepath.Join(folder, "sound.json"), sound)
 		run(t, folder, "module", "pack", "m.wasm", "--manifest", "sound.json").expect(t, exitOK)
+	}
+}
+
+// TestManifestsThatHarmTerminals: whatever text of a module is shown has no character that a terminal obeys.
+func TestManifestsThatHarmTerminals(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const evil, shown = `\u001b[2J\u202e\u0085`, "<1b>[2J<202e><85>"
+	write(t, filepath.Join(folder, "in.ndjson"), "")
+	write(t, filepath.Join(folder, "job.yaml"), wasmJob(t, "m.wasm", "delays"))
+	sound := read(t, "../../udfs/delays/c/manifest.json")
+	output := strings.LastIndex(sound, `"name": "`) + len(`"name": "`)
+	for name, c := range map[string]struct {
+		manifest string
+		code     int // of check
+	}{
+		"output": {sound[:output] + evil + sound[output:], exitOK},
+		"input":  {strings.Replace(sound, `"name": "delay"`, `"name": "`+evil+`"`, 1), exitBadInput},
+		"doc":    {strings.Replace(sound, `"doc": "`, `"doc": "`+evil, 1), exitOK},
+		"role":   {strings.Replace(sound, `"role": "`, `"role": "`+evil, 1), exitRefused},
+		"type":   {strings.Replace(sound, `"type": "`, `"type": "`+evil, 1), exitRefused},
+		"sdk":    {strings.Replace(sound, `"sdk": "`, `"sdk": "`+evil, 1), exitOK},
+	} {
+		manifest, err := abi.ParseManifestJSON([]byte(c.manifest))
+		if err != nil || c.manifest == sound {
+			t.Fatalf("%s: %v", name, err)
+		}
+		section, err := proto.Marshal(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(folder, "m.wasm"), withManifest(t, read(t, wasmFile("delays-c")), section))
+		inspected, checked := run(t, folder, "module", "inspect", "m.wasm"), run(t, folder, "check", "job.yaml")
+		checked.expect(t, c.code)
+		for _, text := range []string{inspected.stdout + inspected.stderr, checked.stdout + checked.stderr} {
+			if strings.ContainsAny(text, "\x1b\u202e\u0085") {
+				t.Errorf("%s: %q", name, text)
+			}
+		}
+		if !strings.Contains(inspected.stdout+inspected.stderr, shown) && !strings.Contains(inspected.stderr, evil) {
+			t.Errorf("%s is not shown by inspect: %s", name, inspected.stdout)
+		}
+		if named := strings.Contains(checked.stdout+checked.stderr, shown); (name == "output" || name == "input") && !named {
+			t.Errorf("%s is not shown by check: %s%s", name, checked.stdout, checked.stderr)
+		}
 	}
 }
 

@@ -43,6 +43,10 @@ func TestNewFunction(t *testing.T) {
 				}
 				makeIn(t, made, "test")
 				makeIn(t, made, "run")
+				o := run(t, made, "module", "inspect", "--json", name+".wasm")
+				if o.expect(t, 0); !strings.Contains(o.stdout, `"name": "name"`) {
+					t.Error("the module has no names of functions, which a fault's backtrace shows")
+				}
 				results, err := filepath.Glob(filepath.Join(made, "out/result.*"))
 				if err != nil || len(results) != 1 || read(t, results[0]) == "" {
 					t.Errorf("the job's output is empty: %v, %v", results, err)

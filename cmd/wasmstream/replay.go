@@ -250,7 +250,7 @@ func (r *replay) tell(d *recording.Difference) error {
 	if r.sum.Differ > differencesShown {
 		return nil
 	}
-	fmt.Fprintf(r.out, "step %s, %s, instance %d, call %d\n", d.Step, d.Function, d.Instance, d.Call)
+	fmt.Fprintf(r.out, "step %s, %s, instance %d, call %d\n", oneLine(d.Step), oneLine(d.Function), d.Instance, d.Call)
 	if d.Is != "" {
 		fmt.Fprintf(r.out, "  was: %s\n  is:  %s\n", cut(oneLine(d.Was), lineMax), cut(oneLine(d.Is), lineMax))
 	}

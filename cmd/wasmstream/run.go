@@ -67,7 +67,8 @@ type jobRun struct {
 	progress runtime.Progress // at the end
 	seconds  float64
 	sinks    []sinkResult
-	idle     bool // the job had finished before
+	idle     bool     // the job had finished before
+	keep     *keeping // nil: the job has no checkpoints
 
 	restarts    int64
 	checkpoints *checkpointResult // of all starts; nil: the job has none
@@ -81,7 +82,7 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	for _, w := range r.plan.Warnings {
-		r.screen.printf("warning: %s\n", w)
+		r.screen.printf("warning: %s\n", oneLine(w.String()))
 	}
 	if err := r.serve(c.Metrics); err != nil {
 		return err
@@ -96,9 +97,15 @@ func (r *jobRun) run(c *RunCommand) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, keep.close()) }()
+	r.keep = keep
 	if r.idle = keep.finished(); r.idle {
 		r.screen.printf("job %s had finished already; its checkpoint %d says so. To run it anew, use %s\n", r.plan.Name, keep.recovery.Manifest.Epoch, anew(r.plan))
 		return nil
+	}
+	if keep != nil {
+		if err := keep.canGoOn(keep.recovery.Manifest); err != nil {
+			return err
+		}
 	}
 	if m.record, err = openRecorder(&c.RecordFlags, r.env.Log, r.plan, m); err != nil {
 		return err
@@ -184,8 +191,8 @@ func (r *jobRun) interrupted(err error) error {
 		return err
 	}
 	left := "nothing was written, and what stood at the sinks' paths is as it was"
-	if r.plan.Checkpoint != nil {
-		left = "the next run goes on from the newest checkpoint in " + shownPath(r.plan.Checkpoint.Dir)
+	if r.keep != nil {
+		left = r.keep.left()
 	}
 	return &exitError{exit.code, fmt.Errorf("%w after %s records; %s", exit, grouped(r.progress.Records), left)}
 }

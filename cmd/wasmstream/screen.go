@@ -49,7 +49,9 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (s *screen) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+func (s *screen) printf(format string, args ...any) {
+	fmt.Fprint(s, printableLines(fmt.Sprintf(format, args...)))
+}
 
 // show puts a line in the place of the one that is shown.
 func (s *screen) show(line string) {

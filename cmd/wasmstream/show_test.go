@@ -138,7 +138,7 @@ func TestShown(t *testing.T) {
 		"1969-12-31 23:59:59": shownTime(-1), "abc…": cut("abcdef", 4), "äöü": cut("äöü", 3),
 		"1h": milliseconds(3_600_000), "1h30m": milliseconds(5_400_000), "1m30s": milliseconds(90_000), "500ms": milliseconds(500), "10s": milliseconds(10_000),
 		"640 KiB": binaryBytes(640 << 10), "64 MiB": binaryBytes(64 << 20),
-		"a [2Jb c": oneLine("a\x1b[2Jb\nc"),
+		"a<1b>[2Jb c<202e>d": oneLine("a\x1b[2Jb\nc\u202ed"), "a<1b>\nb": printableLines("a\x1b\nb"),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

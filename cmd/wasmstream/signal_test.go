@@ -101,6 +101,39 @@ func TestSignalsEndARunCleanly(t *testing.T) {
 	}
 }
 
+// TestASignalBeforeAnyCheckpoint: what the next run does is said as it is.
+func TestASignalBeforeAnyCheckpoint(t *testing.T) {
+	for _, c := range []struct{ before, meanwhile, want string }{
+		{"state/1-000003.manifest", "state/other", "no checkpoint is complete in state, so the next run begins anew"}, // one of a history that is over
+		{"state/other", "state/1-000001.manifest", "the next run goes on from the newest checkpoint in state"},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		defer cancel()
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, "job.yaml"), change(t, "sources:\n", "checkpoint: {dir: state, interval: 1h}\nsources:\n"))
+		write(t, filepath.Join(folder, c.before), "")
+		pipe := filepath.Join(folder, "flights.ndjson")
+		if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+			t.Skip(err) // a file system without named pipes
+		}
+		input, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that the input does not end
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer input.Close()
+		cmd := command(ctx, folder, "run", "job.yaml", "--fresh")
+		said, rest := startUntil(t, cmd, "job started")
+		write(t, filepath.Join(folder, c.meanwhile), "")
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		more, err := io.ReadAll(rest)
+		if _ = cmd.Wait(); err != nil || !strings.Contains(string(more), c.want) {
+			t.Errorf("%v\n%s%s", err, said, more)
+		}
+	}
+}
+
 func TestTheEndOfAPipeEndsTheRun(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -22,8 +22,13 @@ type table struct {
 
 func newTable(kinds ...columnKind) *table { return &table{kinds: kinds} }
 
-// add adds a row, with a cell for each column.
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a row, with a cell for each column. What a cell says may come from a module or a record.
+func (t *table) add(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = oneLine(cell)
+	}
+	t.rows = append(t.rows, cells)
+}
 
 // write writes the table, indented, without spaces at the ends of lines.
 func (t *table) write(w io.Writer) {

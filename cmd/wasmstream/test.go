@@ -278,7 +278,7 @@ func (c *TestCommand) print(w io.Writer, r testResult) (err error) {
 	case r.Updated != nil && r.Outcome == scenario.Pass:
 		_, err = fmt.Fprintf(w, "%s: updated\n", r.File)
 	case r.Outcome != scenario.Pass:
-		_, err = fmt.Fprintln(w, r.Result)
+		_, err = fmt.Fprintln(w, printableLines(r.Result.String()))
 	}
 	return err
 }

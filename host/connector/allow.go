@@ -3,7 +3,9 @@ package connector
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -39,6 +41,15 @@ func ParseURLPattern(text string) (URLPattern, error) {
 	return p, nil
 }
 
+// Address is where a pattern's host is, if nobody needs to be asked for it.
+func (p URLPattern) Address() (a netip.Addr, known bool) {
+	if p.host == "localhost" {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	a, err := netip.ParseAddr(p.host)
+	return a, err == nil
+}
+
 // ParseURL reads a URL that may be asked, if a pattern allows it. It refuses what
 // different readers take for different things, so that what was held against the
 // patterns is what the server sees.
@@ -57,6 +68,8 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, errors.New("its scheme must be http or https")
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, errors.New("it names no host")
+	case !isPort(u.Port()):
+		return nil, errors.New("its port is not one of 1 to 65535")
 	case u.User != nil:
 		return nil, errors.New("it has a user in front of the host; credentials belong in a header")
 	case u.Fragment != "" || strings.Contains(text, "#"):
@@ -89,6 +102,11 @@ func isPlainPath(escaped string) bool {
 		}
 	}
 	return true
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 func portOf(u *url.URL) string {

@@ -56,6 +56,8 @@ func TestWrongPatterns(t *testing.T) {
 		"https://*.example/*":  "at the end only",
 		"https://rates*":       "behind a /",
 		"https://*":            "no host",
+		"http://a:99999/*":     "its port is not",
+		"http://a:0/*":         "its port is not",
 		"*":                    "scheme",
 		"rates.example/*":      "scheme",
 		"https://a@rates/*":    "user",

@@ -60,6 +60,29 @@ func (b *builder) buildEnrich(p *producer) {
 		return
 	}
 	p.step.Enrich, p.output = e, e.Function.Result()
+	b.warnRate(p, e)
+}
+
+// queuedMax is how many records wait in front of one task of a step at the most, if they are
+// small: four batches, as the runtime makes them.
+const queuedMax = 4 * 2048
+
+// warnRate warns of a rate at which a checkpoint is not to be expected: its barrier is behind
+// what waits in front of the step.
+func (b *builder) warnRate(p *producer, e *Enrich) {
+	if b.checkpoint == nil || e.HTTP.Rate == 0 {
+		return
+	}
+	queued := queuedMax
+	if e.Unordered || p.node.has("key-by") {
+		queued *= b.job.Parallelism
+	}
+	if takes := float64(queued) / e.HTTP.Rate; takes > b.checkpoint.Timeout.Seconds() {
+		at := p.path + "." + enrichOperation + ".http.rate-limit"
+		b.warn(p.node.get(enrichOperation).get("http").get("rate-limit"), at,
+			"A checkpoint comes behind what waits in front of the step %s, which may be %d records. At %g in a second they take %s, and a checkpoint may take %s: while there is more to ask about than that, none is made. A longer timeout of checkpoint allows it",
+			p.name, queued, e.HTTP.Rate, formatDuration(int64(takes)*1000), shownDuration(b.checkpoint.Timeout))
+	}
 }
 
 // checkEnrich refuses what belongs to other steps.
@@ -82,6 +105,9 @@ func (b *builder) http(h *HTTP, n *node, at string, capacity int) bool {
 	}
 	sound := b.allowed(h, n.get("allow"), at+".allow")
 	sound = b.private(h, n.get("private"), at+".private") && sound
+	if sound {
+		b.warnPrivate(h, n.get("allow"), at+".allow")
+	}
 	h.InFlight = int(number(n.get("in-flight"), int64(min(inFlightDefault, capacity))))
 	if in := n.get("in-flight"); in != nil && in.ok && h.InFlight > capacity {
 		b.wrong(in, at+".in-flight", "in-flight is %d, and no more than capacity, %d, can be under way", h.InFlight, capacity)
@@ -136,6 +162,16 @@ func (b *builder) allowed(h *HTTP, n *node, at string) bool {
 		h.Allow, h.Shown = append(h.Allow, p), append(h.Shown, item.written)
 		return true
 	})
+}
+
+// warnPrivate warns of what is allowed and will not be reached. Whoever lists one address of this
+// machine may mean the other.
+func (b *builder) warnPrivate(h *HTTP, n *node, at string) {
+	for i, p := range h.Allow {
+		if a, known := p.Address(); known && !connector.MayReach(a, h.Private) && !(a.IsLoopback() && connector.MayReach(netip.IPv6Loopback(), h.Private)) {
+			b.warn(n.items[i], fmt.Sprintf("%s[%d]", at, i), "%s is at %s, which is no public address, and private does not list it: no request gets there. private: [%s] allows it", h.Shown[i], a, a)
+		}
+	}
 }
 
 // private reads networks.

@@ -49,9 +49,10 @@ func (b *builder) faultPolicy(p *producer) {
 // faults never fail a job.
 const faultRateDefault = 0.1
 
-// asks tells of a mapping that names a function somewhere.
+// asks tells of a mapping that names a function somewhere, or means to: a slip of the pen is told
+// where it is, and not by what follows from it.
 func asks(n *node) bool {
-	return slices.ContainsFunc(n.entries, func(e entry) bool { return e.key == "wasm" || asks(e.value) })
+	return slices.ContainsFunc(n.entries, func(e entry) bool { return stream.Nearest(e.key, []string{"wasm"}) != "" || asks(e.value) })
 }
 
 // declareFailed makes the output of what failed known.

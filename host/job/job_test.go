@@ -200,6 +200,39 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
+// TestStepsOfTwoStreams: the steps in docs/functions.md that read two streams are sound.
+func TestStepsOfTwoStreams(t *testing.T) {
+	text, err := os.ReadFile("../../docs/functions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n## Steps that read two streams\n")
+	_, rest, _ = strings.Cut(rest, "```yaml\n")
+	steps, _, _ := strings.Cut(rest, "```")
+	const head = `version: 1
+name: two
+modules: {m: {file: m.wasm}}
+sources:
+  payments: {file: {path: p, format: json}, schema: {user: STRING, amount: BIGINT, at: TIMESTAMP(3)}, event-time: at}
+  refunds: {file: {path: r, format: json}, schema: {user: STRING, amount: BIGINT, at: TIMESTAMP(3)}, event-time: at}
+  rates: {file: {path: q, format: json}, schema: {amount: BIGINT, at: TIMESTAMP(3)}, event-time: at}
+sinks: {out: {from: [within, together, balance, settled, rated], file: {path: o, format: json}}}
+`
+	amounts := `{"fields": [{"name": "amount", "type": "BIGINT"}]}`
+	var functions []string
+	for name, role := range map[string]string{"pair": abi.RoleJoin, "balance": abi.RoleCoGroup, "settle": abi.RoleCoProcess, "rate": abi.RoleBroadcastProcess} {
+		functions = append(functions, fmt.Sprintf(`{"name": %q, "role": %q, "input": %s, "secondInput": %[3]s, "output": %[3]s}`, name, role, amounts))
+	}
+	manifest, err := abi.ParseManifestJSON([]byte(`{"functions": [` + strings.Join(functions, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := Parse([]byte(head+steps), Options{File: "docs", Dir: "/d", Manifest: func(Module) (*abi.Manifest, error) { return manifest, nil }})
+	if err != nil || len(j.Steps) != 5 {
+		t.Error(err)
+	}
+}
+
 // TestKeysWithoutEnd: of whatever keeps something for each key, check says so where
 // nothing ever forgets it, and not where something does.
 func TestKeysWithoutEnd(t *testing.T) {

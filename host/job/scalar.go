@@ -97,7 +97,11 @@ func textProblem(n *node, s *shape) string {
 		return topicProblem(n)
 	case isFunction:
 		if module, function, _ := strings.Cut(n.text, "."); module == "" || function == "" {
-			return fmt.Sprintf("must be a function as module.function; it is %s", quote(n.written))
+			where := ""
+			if !strings.Contains(n.text, ".") {
+				where = ", without the name of its module"
+			}
+			return fmt.Sprintf("must be a function as module.function; it is %s%s", quote(n.written), where)
 		}
 	}
 	return ""

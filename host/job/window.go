@@ -319,8 +319,11 @@ func (b *builder) warnGlobal(p *producer, n *node, keys []stream.Field) {
 	kept := []string{"the window"}
 	for _, f := range append(w.Functions.All(), w.Apply) {
 		if names := f.lasting(abi.ScopeWindow); len(names) > 0 {
-			kept = append(kept, strings.Join(names, ", ")+" of the function "+f.Name+",")
+			kept = append(kept, strings.Join(names, ", ")+" of the function "+f.Name)
 		}
+	}
+	if len(kept) > 1 {
+		kept[len(kept)-1] += ","
 	}
 	b.warn(n, p.path+"."+windowOperation, "Global windows never end, so the step %s keeps %s of every key that ever comes, unless the trigger purges and clears it; use windows of time, or the trigger {purging: {timeout: …}}, if keys go out of use",
 		p.name, strings.Join(kept, ", and "))

@@ -400,8 +400,11 @@ func TestRefusesOtherFunctions(t *testing.T) {
 		"second input": func(f *abi.Function) { f.SecondInput = &abi.Schema{Any: true} },
 		"key":          func(f *abi.Function) { f.Key = column("k", "BIGINT") },
 		"accumulator":  func(f *abi.Function) { f.Accumulator = column("v", "INT") },
-		"parameters":   func(f *abi.Function) { f.Parameters[0].Type = "BIGINT" },
-		"states":       func(f *abi.Function) { f.States[0].Kind = abi.StateList },
+		"parameter p":  func(f *abi.Function) { f.Parameters[0].Type = "BIGINT" },
+		"state s":      func(f *abi.Function) { f.States[0].Kind = abi.StateList },
+
+		"number of parameters": func(f *abi.Function) { f.Parameters = nil },
+		"number of states":     func(f *abi.Function) { f.States = append(f.States, f.States[0]) },
 	} {
 		now := proto.Clone(then).(*abi.Function)
 		change(now)

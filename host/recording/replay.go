@@ -54,21 +54,8 @@ func NewPlayer(f *Function, i guest.Instance, index uint32, now *abi.Function) (
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, part := range []struct {
-		name string
-		same bool
-	}{
-		{"role", then.GetRole() == now.GetRole()},
-		{"input", then.GetInput().Text() == now.GetInput().Text() && then.GetInput().GetAny() == now.GetInput().GetAny()},
-		{"second input", then.GetSecondInput().Text() == now.GetSecondInput().Text() && then.GetSecondInput().GetAny() == now.GetSecondInput().GetAny()},
-		{"key", sameKey(then, now)},
-		{"accumulator", then.GetAccumulator().Text() == now.GetAccumulator().Text()},
-		{"parameters", sameParameters(then, now)},
-		{"states", sameStates(then, now)},
-	} {
-		if !part.same {
-			return nil, nil, fmt.Errorf("the %s of %s.%s is another now: its calls cannot be replayed", part.name, f.Module, f.Name)
-		}
+	if part := otherPart(then, now); part != "" {
+		return nil, nil, fmt.Errorf("the %s of %s.%s is another now: its calls cannot be replayed", part, f.Module, f.Name)
 	}
 	p := &Player{f: f, i: i, index: index}
 	if p.was, err = conform.RowsOf(then); err != nil {
@@ -272,32 +259,46 @@ func ended(outcome uint8, kind abi.FaultKind, message string) string {
 	return "fault " + kind.String() + ": " + message
 }
 
-func sameParameters(a, b *abi.Function) bool {
-	if len(a.GetParameters()) != len(b.GetParameters()) {
-		return false
+// otherPart names what of a function makes its frames others; "": nothing.
+func otherPart(then, now *abi.Function) string {
+	switch {
+	case then.GetRole() != now.GetRole():
+		return "role"
+	case !sameInput(then.GetInput(), now.GetInput()):
+		return "input"
+	case !sameInput(then.GetSecondInput(), now.GetSecondInput()):
+		return "second input"
+	case !sameKey(then, now):
+		return "key"
+	case then.GetAccumulator().Text() != now.GetAccumulator().Text():
+		return "accumulator"
+	case len(then.GetParameters()) != len(now.GetParameters()):
+		return "number of parameters"
+	case len(then.GetStates()) != len(now.GetStates()):
+		return "number of states"
 	}
-	for i, p := range a.GetParameters() {
-		if q := b.GetParameters()[i]; p.GetName() != q.GetName() || p.GetType() != q.GetType() {
-			return false
+	for i, p := range then.GetParameters() {
+		if q := now.GetParameters()[i]; p.GetName() != q.GetName() || p.GetType() != q.GetType() {
+			return "parameter " + p.GetName()
 		}
 	}
-	return true
+	for i, s := range then.GetStates() {
+		if !sameState(s, now.GetStates()[i]) {
+			return "state " + s.GetName()
+		}
+	}
+	return ""
+}
+
+func sameInput(then, now *abi.Schema) bool {
+	return then.Text() == now.Text() && then.GetAny() == now.GetAny()
+}
+
+func sameState(s, t *abi.State) bool {
+	return s.GetKind() == t.GetKind() && s.ScopeOrDefault() == t.ScopeOrDefault() && s.GetKey().Text() == t.GetKey().Text() && s.GetValue().Text() == t.GetValue().Text()
 }
 
 // sameKey tells whether frames have the key that a function reads now, if it reads one.
 func sameKey(then, now *abi.Function) bool {
 	return len(now.GetKey().GetFields()) == 0 || slices.EqualFunc(then.GetKey().GetFields(), now.GetKey().GetFields(), func(a, b *abi.Field) bool { return a.GetType() == b.GetType() })
-}
-
-func sameStates(a, b *abi.Function) bool {
-	if len(a.GetStates()) != len(b.GetStates()) {
-		return false
-	}
-	for i, s := range a.GetStates() {
-		t := b.GetStates()[i]
-		if s.GetKind() != t.GetKind() || s.ScopeOrDefault() != t.ScopeOrDefault() || s.GetKey().Text() != t.GetKey().Text() || s.GetValue().Text() != t.GetValue().Text() {
-			return false
-		}
-	}
-	return true
 }

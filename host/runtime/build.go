@@ -95,7 +95,7 @@ func (b *builder) source(s *job.Source) error {
 	if err != nil {
 		return err
 	}
-	b.job.check.parts++
+	b.job.check.parts = append(b.job.check.parts, "source "+s.Name)
 	if s.Connector.Test {
 		b.feed(s, from)
 		return nil
@@ -170,6 +170,10 @@ func (b *builder) decoder(s *job.Source, read *readTask, reader *node, head *sou
 		c := s.Output.Column(s.EventTime)
 		t.eventTime = &c
 	}
+	if s.Decode != nil || s.Timestamp != nil {
+		t.room = b.roomWithoutOutputs(t.work)
+		defer func() { b.room = nil }()
+	}
 	var err error
 	if s.Decode != nil {
 		err = b.guestDecoder(s, t)
@@ -234,7 +238,7 @@ func (b *builder) task(name string, from []job.StreamRef) *operatorTask {
 	t.in.loose = b.config.Checkpoints != nil && b.config.Checkpoints.AtLeastOnce
 	t.in.rules = b.rules()
 	t.node = b.job.sched.add(name, level, t, false)
-	b.job.check.parts++
+	b.job.check.parts = append(b.job.check.parts, name)
 	b.job.tasks = append(b.job.tasks, t)
 	return t
 }
@@ -329,7 +333,8 @@ func (b *builder) keyed(s *job.Step, make func(*job.Step, *node, *StepStats) (op
 		t, stats := b.stepTask(s, true)
 		var waits *room
 		if len(s.Functions) > 0 {
-			waits = b.roomFor(t)
+			waits = b.roomFor(t.work)
+			t.room = waits
 		}
 		op, keeper, err := make(s, t.node, stats)
 		if err != nil {
@@ -378,6 +383,8 @@ func (b *builder) sink(s *job.Sink) error {
 	if s.Encode == nil {
 		encoder, err = b.config.Encoder(s)
 	} else {
+		t.room = b.roomWithoutOutputs(t.work)
+		defer func() { b.room = nil }()
 		err = b.guestEncoder(s, op)
 	}
 	if err != nil {

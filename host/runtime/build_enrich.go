@@ -87,7 +87,8 @@ func (b *builder) enrichTask(s *job.Step, i int, asker connector.Asker) (*operat
 		return nil, err
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
-	b.roomFor(t).drain = func(all bool) bool { return o.keeper.drain(all) }
+	t.room = b.roomFor(t.work)
+	t.room.drain = func(all bool) bool { return o.keeper.drain(all) }
 	if o.caller, err = b.caller(f, o); err != nil {
 		return nil, err
 	}

@@ -14,11 +14,11 @@ import (
 // what they are to do and hand over their parts of a checkpoint; only the
 // coordinator reads these, one after the other.
 type checkpoints struct {
-	node    *node   // the coordinator's; nil: the job has no checkpoints
-	sources []*node // that start barriers
-	writers []*node // of sinks that commit
-	parts   int     // that make a checkpoint: of sources, tasks and sinks
-	commits int     // that follow it
+	node    *node    // the coordinator's; nil: the job has no checkpoints
+	sources []*node  // that start barriers
+	writers []*node  // of sinks that commit
+	parts   []string // that make a checkpoint: of sources, tasks and sinks, upstream first
+	commits int      // that follow it
 
 	wanted  atomic.Int64 // the epoch whose barrier sources are to start
 	given   atomic.Int64 // epochs up to here were given up
@@ -46,6 +46,17 @@ type part struct {
 	sink     string
 	handover []byte
 	commit   bool // the sink has committed the epoch
+}
+
+// of is whose part it is, as in checkpoints.parts.
+func (p *part) of() string {
+	switch {
+	case p.source != "":
+		return "source " + p.source
+	case p.sink != "":
+		return "sink " + p.sink
+	}
+	return "step " + p.step
 }
 
 // sourceState is a source's part of a checkpoint.

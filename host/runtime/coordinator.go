@@ -2,9 +2,12 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/wasmstream/wasmstream/host/checkpoint"
 	"github.com/wasmstream/wasmstream/host/job"
@@ -55,6 +58,7 @@ type attempt struct {
 	manifest   checkpoint.Manifest
 	files      map[owner]checkpoint.FileRef // that were written for it
 	missing    int                          // parts
+	came       map[string]int               // parts of each source, step and sink
 	committing int                          // sinks that have not committed; valid when nothing is missing
 	started    stream.ProcTime
 	bytes      int64
@@ -90,7 +94,7 @@ func (c *coordinator) decide() (outcome, error) {
 		c.begin(now)
 		return outcome{more: true}, nil
 	case checkpoint.DoAbort:
-		return outcome{more: true}, c.giveUp(errors.New(d.Reason))
+		return outcome{more: true}, c.giveUp(errors.New(d.Reason + c.behind()))
 	case checkpoint.DoWait:
 		if d.At != checkpoint.Never {
 			return outcome{deadline: d.At}, nil
@@ -99,6 +103,35 @@ func (c *coordinator) decide() (outcome, error) {
 	return outcome{}, nil
 }
 
+// behind says whose parts of a checkpoint are missing, and of an enrichment among them what
+// it may be waiting for: where it cannot keep up, those before it cannot begin either.
+func (c *coordinator) behind() string {
+	var names []string
+	came := maps.Clone(c.attempt.came)
+	for _, name := range c.check.parts {
+		if came[name]--; came[name] < 0 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	text := "; missing are " + strings.Join(names[:min(len(names), behindMax)], ", ")
+	if more := len(names) - behindMax; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	for _, s := range c.plan.Steps {
+		switch {
+		case s.Enrich == nil || !slices.Contains(names, "step "+s.Name):
+		case s.Enrich.HTTP.Rate > 0:
+			text += fmt.Sprintf("; a barrier is behind the records that wait in front of step %s, and its rate-limit is %g in a second", s.Name, s.Enrich.HTTP.Rate)
+		default:
+			text += fmt.Sprintf("; a barrier is behind the records that wait in front of step %s, which takes them as its servers answer", s.Name)
+		}
+	}
+	return text
+}
+
+// behindMax is how many are named.
+const behindMax = 10
+
 // begin starts a checkpoint.
 func (c *coordinator) begin(now stream.ProcTime) {
 	m := checkpoint.Manifest{
@@ -106,12 +139,12 @@ func (c *coordinator) begin(now stream.ProcTime) {
 		MaxParallelism: c.plan.MaxParallelism, Modules: c.config.Modules,
 	}
 	c.attempt = &attempt{
-		manifest: m, files: map[owner]checkpoint.FileRef{}, missing: c.check.parts, committing: c.check.commits,
+		manifest: m, files: map[owner]checkpoint.FileRef{}, missing: len(c.check.parts), came: map[string]int{}, committing: c.check.commits,
 		started: now, done: c.asked,
 	}
 	c.next++
 	c.asked = nil
-	c.schedule.Started(now, m.Epoch, c.check.parts)
+	c.schedule.Started(now, m.Epoch, len(c.check.parts))
 	c.check.start(m.Epoch)
 }
 
@@ -141,6 +174,7 @@ func (c *coordinator) add(p part) error {
 		}
 	}
 	c.schedule.PartDone(p.epoch)
+	a.came[p.of()]++
 	if a.missing--; a.missing > 0 {
 		return nil
 	}

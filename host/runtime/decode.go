@@ -23,6 +23,7 @@ type decodeTask struct {
 	stamper   *stamper // says the records' event times; nil: eventTime does
 	keeps     bool     // the bytes of records that cannot be decoded are wanted
 	traced    string   // the source, if it is wanted where rows come from
+	room      *room    // where its functions give way; nil: it has none
 
 	chunk  *chunk             // being decoded
 	record int                // next of its records
@@ -72,6 +73,13 @@ const (
 )
 
 func (t *decodeTask) step() (outcome, error) {
+	if t.room != nil {
+		return t.room.resume()
+	}
+	return t.work()
+}
+
+func (t *decodeTask) work() (outcome, error) {
 	for range stepBatches {
 		if t.chunk == nil {
 			var ok bool

@@ -149,7 +149,8 @@ func (b *builder) each(s *job.Step) error {
 		o.join = stream.NewJoinOf(s.Input, s.Pass, f.Result(), columnsBefore(f.Result().Len()), s.Output)
 	}
 	o.faults = b.faults(s, t.node, stats, &o.outs)
-	b.roomFor(t).drain = o.drain
+	t.room = b.roomFor(t.work)
+	t.room.drain = o.drain
 	var err error
 	if o.caller, err = b.caller(f, o); err != nil {
 		return err

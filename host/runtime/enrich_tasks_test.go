@@ -238,3 +238,28 @@ func TestEnrichKeepsResults(t *testing.T) {
 		e.stop()
 	}
 }
+
+// TestCheckpointBehindAnEnrichment: a barrier is behind the records that wait for room, and the
+// error of the checkpoint says where, and what may hold them up.
+func TestCheckpointBehindAnEnrichment(t *testing.T) {
+	for limit, want := range map[string]string{
+		"":                 "; a barrier is behind the records that wait in front of step told, which takes them as its servers answer",
+		", rate-limit: 25": "; a barrier is behind the records that wait in front of step told, and its rate-limit is 25 in a second",
+	} {
+		clock := &manualClock{}
+		e := &enriched{t: t, plan: enrichPlan(t, strings.Replace(fmt.Sprintf(enrichJob, "ordered", 2), `/*"]`, `/*"]`+limit, 1)), store: newKept()}
+		e.adapt = func(c *runtime.Config) { c.Clock = clock }
+		e.start()
+		e.send(1, 2, 3)
+		e.drive()
+		var taken error
+		must(t, e.job.Checkpoint(func(err error) { taken = err }))
+		e.drive()
+		clock.advance(600_000)
+		want = "checkpoint 1 was not complete after 10m0s: 1 of 4 parts were done; missing are step told, sink out, sink unknown" + want
+		if err := e.job.Drive(nil); err == nil || taken == nil || taken.Error() != want {
+			t.Errorf("%v\nand the job's error: %v\nwant %s", taken, err, want)
+		}
+		e.stop()
+	}
+}

@@ -530,8 +530,8 @@ func TestEnrichFaults(t *testing.T) {
 
 // TestEnrichFaultRate: a function that fails on everything ends the job, and sooner if it is costly to rebuild.
 func TestEnrichFaultRate(t *testing.T) {
-	failOnAll(t, 20_000_000, "step told: 100 faults in the last 100 records or calls")
-	failOnAll(t, 150_000_000, "step told: 100 faults in the last 50 records or calls")
+	failOnAll(t, 20_000_000, "step told: 100 faults in the last 100 records or calls are more than the step's fault-rate, 0.1, allows")
+	failOnAll(t, 150_000_000, "step told: 100 faults in the last 50 records or calls are more than the step's fault-rate, 0.1, allows")
 }
 
 func failOnAll(t *testing.T, rebuildFuel int64, want string) {

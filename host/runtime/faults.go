@@ -166,7 +166,8 @@ func (f *faults) take(x *failure) error {
 	}
 	f.rate.asked(x.asked)
 	if f.rate.fault(1 + x.costly) {
-		return fmt.Errorf("%d faults in the last %d records or calls; the last of them: %w", f.rate.faults, min(f.rate.records, faultRecords), err)
+		return fmt.Errorf("%d faults in the last %d records or calls are more than the step's fault-rate, %g, allows (a greater one lets more pass, 1 any number); the last of them: %w",
+			f.rate.faults, min(max(f.rate.records, 1), faultRecords), f.rate.share, err)
 	}
 	if x.row < 0 {
 		f.lost(int(-1-x.row), x)

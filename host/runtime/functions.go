@@ -45,6 +45,7 @@ type functionMeter struct {
 type meteredGuest struct {
 	Guest
 	meter  *functionMeter
+	room   *room         // of the task; nil: it has none
 	fueled guests.Fueled // nil: it does not count
 	sized  sizedGuest    // nil: it does not tell
 	frame  []byte        // of the last In, until it is performed
@@ -55,7 +56,7 @@ type sizedGuest interface{ MemoryBytes() int }
 
 // metered has the calls of an instance counted.
 func (b *builder) metered(instance Guest, f *job.Function) Guest {
-	g := &meteredGuest{Guest: instance, meter: &functionMeter{of: b.place, function: f}}
+	g := &meteredGuest{Guest: instance, room: b.room, meter: &functionMeter{of: b.place, function: f}}
 	g.fueled, _ = instance.(guests.Fueled)
 	g.sized, _ = instance.(sizedGuest)
 	b.job.functions = append(b.job.functions, g.meter)
@@ -88,7 +89,7 @@ func (g *meteredGuest) Open(function uint32, frame []byte) ([]byte, error) {
 func (g *meteredGuest) In(size int) (frame []byte, pointer uint32, err error) {
 	frame, pointer, err = g.Guest.In(size)
 	if g.frame = frame; err != nil && guests.KindOf(err) != abi.FaultTooLarge {
-		g.meter.fuel.Add(g.Fuel())
+		g.spent(g.Fuel())
 	}
 	return frame, pointer, err
 }
@@ -100,9 +101,14 @@ func (g *meteredGuest) Call(function, pointer uint32, length int) ([]byte, error
 	m.ops.Add(int64(binary.LittleEndian.Uint32(g.frame[abi.HeaderAtOpsCount:])))
 	g.frame = nil // it may move when the guest works
 	effects, err := g.Guest.Call(function, pointer, length)
-	m.fuel.Add(g.Fuel())
+	g.spent(g.Fuel())
 	g.look()
 	return effects, err
+}
+
+func (g *meteredGuest) spent(fuel int64) {
+	g.meter.fuel.Add(fuel)
+	g.room.spend(fuel)
 }
 
 // look notes how large the memory is.
@@ -115,10 +121,15 @@ func (g *meteredGuest) look() {
 	}
 }
 
+// rebuildFuel stands for what a rebuild takes the host, besides the fuel of the start.
+const rebuildFuel = 200_000
+
 // Rebuild implements guest.Instance.
 func (g *meteredGuest) Rebuild() error {
 	g.meter.rebuilt.Add(1)
-	return g.Guest.Rebuild()
+	err := g.Guest.Rebuild()
+	g.room.spend(rebuildFuel + g.RebuildFuel())
+	return err
 }
 
 // RebuildFuel implements guest.Rebuilt.

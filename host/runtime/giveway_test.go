@@ -14,21 +14,29 @@ func TestLaterGoesLast(t *testing.T) {
 	up := s.add("upstream", 0, &stepsTo{}, false)
 	down := s.add("downstream", 1, &stepsTo{outcome{more: true, later: true}}, false)
 	s.order()
-	for i, want := range []*node{down, up, down, down} { // new ones are ready; then upstream has nothing to do
-		if got := s.claim(1); got != want {
+	w := newWorker(s)
+	for i, want := range []*node{up, down, down, down} { // new ones are ready; then upstream has nothing to do
+		if got := w.claim(); got != want {
 			t.Fatalf("turn %d is not that of %s", i, want.name)
 		}
 		want.run()
 	}
-	up.wake()
-	if s.claim(1) != up {
-		t.Fatal("a snapshot went before what comes upstream")
+	for range 3 {
+		up.wake()
+		if w.claim() != up {
+			t.Fatal("a snapshot went before what comes upstream")
+		}
+		up.wake() // while it runs
+		up.run()
 	}
-	up.wake() // while it runs
+	if w.claim() != up {
+		t.Fatal("a snapshot went before what comes upstream, which was woken while it ran")
+	}
+	up.wake()
 	down.wake()
 	up.run()
-	if s.claim(1) != down {
-		t.Fatal("a task that was brought something did not go first again")
+	if w.claim() != down {
+		t.Fatal("a task that was brought something was put off")
 	}
 }
 
@@ -38,16 +46,18 @@ func TestLaterIsNotForever(t *testing.T) {
 	s := newScheduler(&stillClock{})
 	s.add("busy", 0, &stepsTo{outcome{more: true}}, false)
 	patient := s.add("patient", 1, &stepsTo{outcome{more: true, later: true}}, false)
+	other := s.add("another", 0, &stepsTo{outcome{more: true, later: true}}, false)
 	s.order()
-	got := 0
-	for turn := range 10 * laterTurns {
-		n := s.claim(turn)
-		if n == patient {
-			got++
-		}
+	w, got := newWorker(s), map[*node]int{}
+	w.claim().run() // what is patient is known after its first turn
+	w.claim().run()
+	w.claim().run()
+	for range 10 * laterTurns {
+		n := w.claim()
+		got[n]++
 		n.run()
 	}
-	if got != 10 {
-		t.Errorf("%d turns of %d", got, 10*laterTurns)
+	if got[patient] != 5 || got[other] != 5 {
+		t.Errorf("%d and %d turns of %d, want 5 each", got[patient], got[other], 10*laterTurns)
 	}
 }

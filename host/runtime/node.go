@@ -136,8 +136,7 @@ func (s *scheduler) add(name string, level int, t task, io bool) *node {
 	return n
 }
 
-// order sorts the nodes downstream first, once all are there: a worker that
-// prefers those keeps little in the pipes and what is there in the cache.
+// order sorts the nodes downstream first, once all are there.
 func (s *scheduler) order() {
 	slices.SortStableFunc(s.nodes, func(a, b *node) int { return b.level - a.level })
 }
@@ -158,36 +157,12 @@ func (s *scheduler) announce(n *node) {
 	}
 }
 
-// claim finds a node for a worker and makes it running. What can wait for others
-// comes last, but for one turn in some: a job that is never out of work would never
-// come to it.
-func (s *scheduler) claim(turn int) *node {
-	var later *node
-	for _, n := range s.nodes {
-		switch {
-		case n.signal != nil || n.state.Load() != ready:
-		case n.later.Load() && turn%laterTurns != 0:
-			later = n
-		case n.state.CompareAndSwap(ready, running):
-			return n
-		}
-	}
-	if later != nil && later.state.CompareAndSwap(ready, running) {
-		return later
-	}
-	return nil
-}
-
-// laterTurns is how many turns of a worker there are for one in which what can wait is
-// not put off.
-const laterTurns = 16
-
 // run drives the job with so many workers until it stops, and returns why. All
 // goroutines have ended then.
 func (s *scheduler) run(workers int) error {
 	var group sync.WaitGroup
 	for range workers {
-		group.Go(s.work)
+		group.Go(newWorker(s).work)
 	}
 	for _, n := range s.nodes {
 		if n.signal != nil {
@@ -196,37 +171,6 @@ func (s *scheduler) run(workers int) error {
 	}
 	group.Wait()
 	return s.cause()
-}
-
-func (s *scheduler) work() {
-	for turn := 1; !s.stopped.Load(); turn++ {
-		n := s.claim(turn)
-		if n == nil {
-			n = s.await()
-			s.beginTurn()
-		}
-		if n != nil {
-			n.run()
-			s.giveWay(n)
-		}
-	}
-}
-
-// await sleeps until a node is ready or the job stops. The look after sleepers
-// was raised closes the gap: a node that became ready before it is seen here,
-// one after it finds a sleeper to wake.
-func (s *scheduler) await() *node {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sleepers.Add(1)
-	defer s.sleepers.Add(-1)
-	for !s.stopped.Load() {
-		if n := s.claim(1); n != nil {
-			return n
-		}
-		s.cond.Wait()
-	}
-	return nil
 }
 
 func (s *scheduler) workIO(n *node) {

@@ -125,6 +125,9 @@ func (t *operatorTask) work() (outcome, error) {
 		if err != nil {
 			return outcome{}, fmt.Errorf("%s: %w", t.name, err)
 		}
+		if !done && t.room.isOver() {
+			break
+		}
 		if !done {
 			return outcome{blocked: true}, nil
 		}
@@ -234,7 +237,7 @@ func (t *operatorTask) receive() (ok bool) {
 }
 
 // handle works on the batch until it is done, or until there is no room for its
-// output (false).
+// output or the room's turn is over (false).
 func (t *operatorTask) handle() (bool, error) {
 	for {
 		if done, err := t.handleEvent(); err != nil || !done {
@@ -245,16 +248,21 @@ func (t *operatorTask) handle() (bool, error) {
 			to = int(t.batch.Marks[t.mark].At)
 		}
 		for t.row < to {
-			next, err := t.op.rows(t.in.channels[t.channel].side, t.batch, t.row, to)
+			from, spent := t.row, t.room.sum()
+			next, err := t.op.rows(t.in.channels[t.channel].side, t.batch, from, t.room.reach(from, to))
 			if err != nil {
 				return false, err
 			}
-			if t.row = next; next < to && !t.op.drain(false) {
+			t.room.pace(next-from, t.room.sum()-spent)
+			if t.row = next; next < to && !t.op.drain(false) || t.room.isOver() {
 				return false, nil
 			}
 		}
 		if t.mark == len(t.batch.Marks) {
-			return t.complete()
+			spent := t.room.sum()
+			done, err := t.complete() // of rows that were put off, perhaps of all
+			t.room.pace(t.batch.Len(), t.room.sum()-spent)
+			return done, err
 		}
 		t.event = t.in.apply(t.channel, t.batch.Marks[t.mark])
 		t.mark++

@@ -25,7 +25,7 @@ const largeManifest = `{"functions": [
 	{"name": "join", "role": "join", "input": $IN, "secondInput": $IN, "output": $OUT}, {"name": "co-group", "role": "co-group", "input": $IN, "secondInput": $IN, "output": $OUT},
 	{"name": "trigger", "role": "trigger", "input": $IN},
 	{"name": "text", "role": "aggregate", "input": $IN, "accumulator": $OUT, "output": {"fields": [{"name": "n", "type": "BIGINT"}]}},
-	{"name": "decode", "role": "decode", "output": $WHOLE}, {"name": "encode", "role": "encode", "input": $IN}]}`
+	{"name": "decode", "role": "decode", "output": $WHOLE}, {"name": "encode", "role": "encode", "input": $IN}, {"name": "timestamp", "role": "timestamp", "input": $IN}]}`
 
 var largeFields = strings.NewReplacer(
 	"$IN", `{"fields": [{"name": "k", "type": "BIGINT"}]}`, "$OUT", `{"fields": [{"name": "s", "type": "STRING"}]}`,
@@ -36,8 +36,8 @@ version: 1
 name: large
 modules: {m: {file: m.wasm}}
 sources:
-  in: {file: {path: in, format: DECODE}, schema: {k: BIGINT, t: BIGINT, s: STRING}, event-time: t, watermark: {strategy: none}}
-  other: {file: {path: other, format: json}, schema: {k: BIGINT, t: BIGINT, s: STRING}, event-time: t, watermark: {strategy: none}}
+  in: {file: {path: in, format: DECODE}, schema: {k: BIGINT, t: BIGINT, s: STRING}, event-time: TIME, watermark: {strategy: none}}
+  other: {file: {path: other, format: json}, schema: {k: BIGINT, t: BIGINT, s: STRING}, event-time: TIME, watermark: {strategy: none}}
 steps:
   s: %s
 sinks:
@@ -84,13 +84,15 @@ func (s largeSink) Write(r *connector.Records) error {
 }
 
 // largeRowOf is a row whose column s, or value, is large, and whose others are 1 or NULL.
-func largeRowOf(s *stream.Schema) stream.Row {
+func largeRowOf(s *stream.Schema) stream.Row { return rowOf(s, largeRow) }
+
+func rowOf(s *stream.Schema, size int) stream.Row {
 	w := stream.NewRowWriter(s)
 	w.BeginIn(nil, stream.Insert)
 	for i, f := range s.Fields() {
 		switch {
 		case f.Name == "s" || f.Name == "value":
-			w.SetBytes(i, bytes.Repeat([]byte("x"), largeRow))
+			w.SetBytes(i, bytes.Repeat([]byte("x"), size))
 		case f.Type.Kind == stream.BigInt:
 			w.SetInt64(i, 1)
 		default:
@@ -109,14 +111,22 @@ var smallText = func() stream.Row {
 }()
 
 // answerLarge answers an op of a function.
-func answerLarge(f *job.Function) guesttest.Function {
+func answerLarge(f *job.Function) guesttest.Function { return answer(f, largeRow) }
+
+func answer(f *job.Function, size int) guesttest.Function {
 	var row stream.Row
 	switch f.Role {
 	case abi.RoleFilter, abi.RoleTrigger:
 	case abi.RoleEncode:
-		row = largeRowOf(job.MessageSchema)
+		row = rowOf(job.MessageSchema, size)
+	case abi.RoleTimestamp:
+		return func(o *guesttest.Op) {
+			if o.Kind == abi.OpOnRecord {
+				o.EventTime(1)
+			}
+		}
 	default:
-		row = largeRowOf(f.Result())
+		row = rowOf(f.Result(), size)
 	}
 	return func(o *guesttest.Op) {
 		switch o.Kind {
@@ -150,20 +160,7 @@ func answerLarge(f *job.Function) guesttest.Function {
 // may, is handed on while it is asked, whatever its role: what waits in memory does not
 // grow with the batch.
 func TestLargeAnswers(t *testing.T) {
-	for role, step := range map[string]string{
-		"map":               "{from: in, map: {wasm: m.map}}",
-		"flat-map":          "{from: in, flat-map: {wasm: m.flat-map}}",
-		"aggregate":         "{from: in, key-by: [k], window: {tumbling: {size: 10ms}}, aggregate: {wasm: m.aggregate}}",
-		"apply":             "{from: in, key-by: [k], window: {tumbling: {size: 10ms}}, apply: {wasm: m.apply}}",
-		"process":           "{from: in, key-by: [k], process: {wasm: m.process}}",
-		"co-process":        "{co-process: {left: in, right: other, left-key: [k], right-key: [k], function: {wasm: m.co-process}}}",
-		"broadcast-process": "{from: in, key-by: [k], broadcast-process: {broadcast: other, function: {wasm: m.broadcast-process}}}",
-		"join":              "{interval-join: {left: in, right: other, left-key: [k], right-key: [k], lower: -10ms, upper: 10ms, join: {wasm: m.join}}}",
-		"window join":       "{window-join: {left: in, right: other, left-key: [k], right-key: [k], join: {wasm: m.join}}, window: {tumbling: {size: 10ms}}}",
-		"co-group":          "{co-group: {left: in, right: other, left-key: [k], right-key: [k], function: {wasm: m.co-group}}, window: {tumbling: {size: 10ms}}}",
-		"decode":            "{from: in, filter: {wasm: m.all}}",
-		"encode":            "{from: in, filter: {wasm: m.all}}",
-	} {
+	for role, step := range largeSteps {
 		t.Run(role, func(t *testing.T) {
 			run := &largeRun{}
 			must(t, runLarge(t, role, step, largeLines(), run))
@@ -178,6 +175,22 @@ func TestLargeAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// largeSteps are the steps of largeJob, by role.
+var largeSteps = map[string]string{
+	"map":               "{from: in, map: {wasm: m.map}}",
+	"flat-map":          "{from: in, flat-map: {wasm: m.flat-map}}",
+	"aggregate":         "{from: in, key-by: [k], window: {tumbling: {size: 10ms}}, aggregate: {wasm: m.aggregate}}",
+	"apply":             "{from: in, key-by: [k], window: {tumbling: {size: 10ms}}, apply: {wasm: m.apply}}",
+	"process":           "{from: in, key-by: [k], process: {wasm: m.process}}",
+	"co-process":        "{co-process: {left: in, right: other, left-key: [k], right-key: [k], function: {wasm: m.co-process}}}",
+	"broadcast-process": "{from: in, key-by: [k], broadcast-process: {broadcast: other, function: {wasm: m.broadcast-process}}}",
+	"join":              "{interval-join: {left: in, right: other, left-key: [k], right-key: [k], lower: -10ms, upper: 10ms, join: {wasm: m.join}}}",
+	"window join":       "{window-join: {left: in, right: other, left-key: [k], right-key: [k], join: {wasm: m.join}}, window: {tumbling: {size: 10ms}}}",
+	"co-group":          "{co-group: {left: in, right: other, left-key: [k], right-key: [k], function: {wasm: m.co-group}}, window: {tumbling: {size: 10ms}}}",
+	"decode":            "{from: in, filter: {wasm: m.all}}",
+	"encode":            "{from: in, filter: {wasm: m.all}}",
 }
 
 // TestWhatWaitsIsLimited: what functions make the host keep until the end of a batch is
@@ -202,17 +215,25 @@ func TestWhatWaitsIsLimited(t *testing.T) {
 	}
 }
 
+// largePlan is largeJob with a step; roles of sources and sinks are of those.
+func largePlan(t *testing.T, role, step string) *job.Job {
+	decode, encode, time := "json", "json", "t"
+	switch role {
+	case "decode":
+		decode = "{wasm: m.decode}"
+	case "encode":
+		encode = "{wasm: m.encode}"
+	case "timestamp":
+		time = "{wasm: m.timestamp}"
+	}
+	text := strings.NewReplacer("DECODE", decode, "ENCODE", encode, "TIME", time).Replace(fmt.Sprintf(largeJob, step))
+	return parsePlanOf(t, text, largeFields.Replace(largeManifest))
+}
+
 // runLarge runs a step over a batch of records.
 func runLarge(t *testing.T, role, step, lines string, run *largeRun) error {
 	t.Helper()
-	formats := strings.NewReplacer("DECODE", "json", "ENCODE", "json")
-	switch role {
-	case "decode":
-		formats = strings.NewReplacer("DECODE", "{wasm: m.decode}", "ENCODE", "json")
-	case "encode":
-		formats = strings.NewReplacer("DECODE", "json", "ENCODE", "{wasm: m.encode}")
-	}
-	plan := parsePlanOf(t, formats.Replace(fmt.Sprintf(largeJob, step)), largeFields.Replace(largeManifest))
+	plan := largePlan(t, role, step)
 	c := config(t, nil)
 	c.Limits = runtime.Limits{BatchRows: 2 * largeOps}
 	c.Sink = func(*job.Sink) (connector.Sink, error) { return largeSink{run: run}, nil }

@@ -95,7 +95,7 @@ func (s *stamper) leaveOut() {
 }
 
 // errNoTime is why a record is refused that the function gives no time.
-var errNoTime = errors.New("the function says the least of all timestamps, which stands for no event time")
+var errNoTime = errors.New("it says the least of all timestamps, which stands for no event time")
 
 // Take implements guest.Role.
 func (s *stamper) Take(i int, e abi.Effect) error {
@@ -114,7 +114,7 @@ func (s *stamper) Take(i int, e abi.Effect) error {
 // Done implements guest.Role.
 func (s *stamper) Done(i int) error {
 	if s.wrong != nil {
-		s.lose(i, s.wrong)
+		s.lose(i, &FunctionError{Function: s.function, Err: s.wrong})
 		s.wrong = nil
 	}
 	return nil

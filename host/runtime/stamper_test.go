@@ -103,7 +103,7 @@ func TestTimesByFunctions(t *testing.T) {
 			for i, want := range [][]string{
 				{`"position":"source in, line 2, byte 8"`, `"reason":"failed"`, `"message":"-1 is before time"`, `"function":"m.when"`, `"record":"eyJ2IjotMX0="`, `"original":"eyJ2IjotMX0="`},
 				{`"position":"source in, line 4, byte 25"`, `"reason":"undecodable"`, `"function":null`, `"record":"eyJ2Ijp9"`},
-				{`"position":"source in, line 7, byte 49"`, `"reason":"undecodable"`, `"message":"the function says the least`, `"record":"eyJ2IjoxM30="`},
+				{`"position":"source in, line 7, byte 49"`, `"reason":"undecodable"`, `"message":"function when of module m: it says the least`, `"function":"m.when"`, `"record":"eyJ2IjoxM30="`},
 			} {
 				ok := len(failed) == 3
 				for _, text := range want {

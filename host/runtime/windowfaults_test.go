@@ -37,7 +37,7 @@ func TestFaultEndsTheAsking(t *testing.T) {
 	const one, share = 24, 2*201 + 24
 	const trigger = `function trigger of module m: module "test" failed in wasmstream_call, function 0: failed: `
 	const assigner = `function assigner of module m: module "test" failed in wasmstream_call, function 1: failed: `
-	const many = "201 faults in the last 2000 records or calls; the last of them: "
+	const many = "201 faults in the last 2000 records or calls are more than the step's fault-rate, 0.1, allows (a greater one lets more pass, 1 any number); the last of them: "
 	for name, c := range map[string]struct {
 		window, policy string
 		fails          abi.OpKind

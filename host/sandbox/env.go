@@ -3,13 +3,11 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // contractFunctions are the imports of the ABI itself.
@@ -49,7 +47,7 @@ func (i *Instance) hostLog(stack []uint64) {
 // hostFail is wasmstream.fail(pointer, length); it does not return.
 func (i *Instance) hostFail(stack []uint64) {
 	// Unwinds the guest; the call turns it into its Fault.
-	panic(&stop{abi.FaultFailed, printable(i.message(uint32(stack[0]), uint32(stack[1]), abi.ImportFail))})
+	panic(&stop{abi.FaultFailed, stream.Printable(string(i.message(uint32(stack[0]), uint32(stack[1]), abi.ImportFail)))})
 }
 
 // message reads a text of the guest, as a view of its memory and cut to the limit.
@@ -72,30 +70,6 @@ func (i *Instance) log(level int, text []byte) {
 	}
 	i.charge(hostLineFuel)
 	if i.options.Log != nil {
-		i.options.Log(level, printable(text))
+		i.options.Log(level, stream.Printable(string(text)))
 	}
-}
-
-// printable returns a guest's text as one line that is safe on a terminal: no
-// control characters, and only UTF-8 (a cut may have split a character). It has no
-// backslashes, which a log would escape once more.
-func printable(text []byte) string {
-	if s := string(text); utf8.ValidString(s) && strings.IndexFunc(s, unprintable) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(string(text), "\uFFFD") {
-		if unprintable(r) {
-			fmt.Fprintf(&b, "<%02x>", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// unprintable says whether a character could move a terminal's cursor, start an
-// escape sequence, end a line or turn the writing direction.
-func unprintable(r rune) bool {
-	return r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029')
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // Fault says that a guest's code went wrong. It is data: what it costs, a record
@@ -123,7 +124,7 @@ func (i *Instance) fault(entry string, function int, err error) error {
 	for line := range strings.SplitSeq(trace, "\n\t") {
 		// The engine writes module.function, and guests have no name there.
 		if line = strings.TrimPrefix(line, "."); line != "" {
-			f.Backtrace = append(f.Backtrace, printable([]byte(line[:min(len(line), backtraceLineBytesMax)])))
+			f.Backtrace = append(f.Backtrace, stream.Printable(line[:min(len(line), backtraceLineBytesMax)]))
 		}
 	}
 	var stopped *stop

@@ -236,7 +236,11 @@ func (g *generator) value(depth int) {
 	default:
 		g.value(depth - 1)
 		g.value(depth - 1)
-		g.emit([]int{0x6a, 0x6b, 0x6c, 0x71, 0x72, 0x73, 0x74, 0x46, 0x48, 0x4b}[g.IntN(10)])
+		op := []int{0x6a, 0x6b, 0x6c, 0x71, 0x72, 0x73, 0x74, 0x46, 0x48, 0x4b}[g.IntN(10)]
+		if g.emit(op); op == 0x71 {
+			g.emit(i32(0)) // and and a comparison with zero are what the engine gets wrong, which is refine's to mend
+			g.emit(0x72)
+		}
 	}
 }
 

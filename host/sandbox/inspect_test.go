@@ -152,7 +152,7 @@ var refusals = []struct {
 	{"long name", edited(func(b *builder) {
 		b.custom = append(b.custom, names(map[uint32]string{0: strings.Repeat("x", 65_537)}))
 	}),
-		RefusedLimit, "the name of a function or local takes 65540 bytes; the limit is 65536"},
+		RefusedLimit, "the name of a function or local takes 65537 bytes; the limit is 65536"},
 	{"killer: empty functions", manifestOf(strings.Repeat("\x2a\x00", 100_000)), RefusedManifest, "100000 functions"},
 	{"killer: empty fields", manifestOf("\x2a\xc4\x9a\x0c\x1a\xc0\x9a\x0c" + strings.Repeat("\x0a\x00", 100_000)), RefusedManifest, "100002 parts"},
 	{"killer: wrong functions", manifestOf(strings.Repeat("\x2a\x03\x12\x01a", 30)), RefusedManifest, "more is not looked at"},

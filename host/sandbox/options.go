@@ -25,7 +25,7 @@ type Options struct {
 	ModuleBytesMax int
 	// WorkMax bounds what compiling a module takes, as estimated from its instructions, in
 	// units of a tenth of a microsecond of one processor (default 16 million: Go's guests have
-	// 7 million, and 13 with encoding/json). No function may take more than a 25th of it.
+	// 7 million, and 13 with encoding/json). No function may take more than a 14th of it.
 	WorkMax int
 	// FunctionsMax bounds the functions that a module defines (default 10000).
 	FunctionsMax int

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // poisonedFile says that compiling the module killed a process, and how: a reason, and
@@ -44,7 +46,7 @@ func readMark(dir string) (m mark) {
 		m.reason = "its mark cannot be read"
 		return m
 	}
-	m.reason, m.at = printable(text), info.ModTime()
+	m.reason, m.at = stream.Printable(string(text)), info.ModTime()
 	if n, err := fmt.Sscanf(m.reason, "slow %d: ", &m.slow); n == 1 && err == nil && m.slow > 0 {
 		_, m.reason, _ = strings.Cut(m.reason, ": ")
 	} else {

@@ -60,9 +60,8 @@ func (s *scanner) nameMap() {
 	for range n {
 		s.u32("an index of a name")
 		at := s.at
-		s.name("a name")
-		if s.err == nil && s.at-at > nameBytesMax {
-			s.refuse(RefusedLimit, at, "the name of a function or local takes %d bytes; the limit is %d", s.at-at, nameBytesMax)
+		if name := s.name("a name"); s.err == nil && len(name) > nameBytesMax {
+			s.refuse(RefusedLimit, at, "the name of a function or local takes %d bytes; the limit is %d", len(name), nameBytesMax)
 		}
 		if s.err != nil {
 			return

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/wasmstream/wasmstream/abi"
+	"github.com/wasmstream/wasmstream/host/stream"
 )
 
 // Error numbers of WASI, as guests know them.
@@ -207,7 +209,7 @@ func (i *Instance) stderrHead() string {
 	if end := bytes.Index(text, []byte("\ngoroutine ")); end >= 0 {
 		text = text[:end]
 	}
-	return printable(bytes.ReplaceAll(text, []byte("\n"), []byte("; ")))
+	return stream.Printable(strings.ReplaceAll(string(text), "\n", "; "))
 }
 
 // wasiPoll is poll_oneoff(subscriptions, events, count, result): every wait for a

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -97,4 +98,36 @@ func (t EventTime) Show() string {
 		return "none"
 	}
 	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// Printable is text of which nobody knows where it was as one line that is safe on a terminal: no
+// control characters, and only UTF-8 (a cut may have split a character). It has no backslashes,
+// which a log would escape once more. Whatever comes from a module or a record and is shown to
+// people goes through it, or is quoted.
+func Printable(text string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, unprintable) < 0 {
+		return text
+	}
+	// Made by hand: a guest may log whole lines of such characters, and does not pay for them.
+	safe := make([]byte, 0, 4*len(text)+utf8.UTFMax)
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		switch {
+		case !unprintable(r):
+			safe = utf8.AppendRune(safe, r)
+		case r < 0x10:
+			safe = append(safe, '<', '0', "0123456789abcdef"[r], '>')
+		default:
+			safe = append(strconv.AppendInt(append(safe, '<'), int64(r), 16), '>')
+		}
+	}
+	return string(safe)
+}
+
+// unprintable says whether a character could move a terminal's cursor, start an
+// escape sequence, end a line or turn the writing direction.
+func unprintable(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < ' ' && r != '\t' || r == 0x7f
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

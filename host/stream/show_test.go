@@ -43,3 +43,15 @@ func TestShow(t *testing.T) {
 		}
 	})
 }
+
+// TestPrintable: what a terminal obeys is told by its number, and nothing else is changed.
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "plain, ä 漢 \t\\": "plain, ä 漢 \t\\", "a\nb": "a<0a>b", "\x1b[2J": "<1b>[2J", "\x00\x7f\u0085": "<00><7f><85>",
+		"a\u202eb\u2066c\u2028d": "a<202e>b<2066>c<2028>d", "cut \xe6\xbc": "cut \uFFFD", "\x1b\xff": "<1b>\uFFFD",
+	} {
+		if got := Printable(text); got != want || Printable(got) != got {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}
