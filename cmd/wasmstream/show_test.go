@@ -197,7 +197,7 @@ func TestCells(t *testing.T) {
 	}
 	shortenTimes(rows, fields)
 	want := [][]string{
-		{"a b", "-5", "2001-02-16 17:55", "2001-01-01 01:00:00"},
+		{"a<1b>b", "-5", "2001-02-16 17:55", "2001-01-01 01:00:00"},
 		{"null", "null", "2001-02-16 17:55", "none yet"},
 	}
 	if diff := cmp.Diff(want, rows); diff != "" {
@@ -211,7 +211,7 @@ func TestPlainLog(t *testing.T) {
 	log.Info("not worth it")
 	log.With("module", "m").Warn("record\nskipped", "error", errors.New("bad\x1b[2J"), "source", "s")
 	log.Error("no")
-	if want := "warning: record skipped: bad [2J (module m, source s)\nerror: no\n"; b.String() != want {
+	if want := "warning: record skipped: bad<1b>[2J (module m, source s)\nerror: no\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 	if newLog(&b, true, "info").Enabled(t.Context(), slog.LevelDebug) || !newLog(&b, false, "debug").Enabled(t.Context(), slog.LevelDebug) {
