@@ -85,23 +85,26 @@ func (f *function) unchecked() (charges uint64) {
 	return charges
 }
 
-// findTight marks the loops in which nothing is charged but at their head, and little there.
+// findTight marks the loops that are tight.
 func (f *function) findTight() {
 	for at := range f.nodes {
-		head := &f.nodes[at]
-		if head.op != opcode.Loop || head.charge > tightMax || head.spends {
-			continue
-		}
-		for i := at + 1; f.nodes[i].ends != opcode.Loop; i++ {
-			if n := &f.nodes[i]; n.kept || n.spends {
-				head = nil
-				break
-			}
-		}
-		if head != nil {
-			head.tight, f.tight = true, true
+		f.nodes[at].tight = f.isTight(at)
+		f.tight = f.tight || f.nodes[at].tight
+	}
+}
+
+// isTight tells of a loop in which nothing is charged but at its head, and little there.
+func (f *function) isTight(at int) bool {
+	head := &f.nodes[at]
+	if head.op != opcode.Loop || head.charge > tightMax || head.spends {
+		return false
+	}
+	for i := at + 1; f.nodes[i].ends != opcode.Loop; i++ {
+		if n := &f.nodes[i]; n.kept || n.spends {
+			return false
 		}
 	}
+	return true
 }
 
 // locals writes the function's locals and those that are added: one for a length, one for
